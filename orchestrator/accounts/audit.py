@@ -64,7 +64,7 @@ def load_actors(member: Member) -> list[str]:
     return [name or "Pitwall" for name in rows]
 
 
-def load_actions(member: Member) -> list[str]:
+def load_prefixes(member: Member) -> list[str]:
     """Return the first parts of the actions in the log, such as `host`."""
     rows = load_audit_entries(member).order_by("action").values_list("action", flat=True).distinct()
     return sorted({action.split(".")[0] for action in rows})

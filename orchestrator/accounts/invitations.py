@@ -10,7 +10,7 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import QuerySet
 
-from orchestrator.accounts.mail_limits import count_mails
+from orchestrator.accounts.mail_limits import reserve_mails
 from orchestrator.accounts.members import Member, add_article
 from orchestrator.accounts.memberships import check_role, require_to_give
 from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
@@ -83,7 +83,7 @@ def create_invitation(
     if email:
         _check_email(email)
         if settings.EMAIL_HOST:
-            count_mails(member.team, 1)
+            reserve_mails(member.team, 1)
     new = store_invitation(
         team=member.team, role=role, email=email, created_by=member.actor, days=days
     )

@@ -11,7 +11,7 @@ from orchestrator.core.errors import ConflictError
 _HOUR_S = 3_600
 
 
-def count_mails(team: Team, count: int) -> None:
+def reserve_mails(team: Team, count: int) -> None:
     """Count e-mails of a team before they are sent.
 
     ConflictError if they would exceed PITWALL_EMAILS_AN_HOUR. Processes that count simultaneously

@@ -34,7 +34,7 @@ def change_role(*, member: Member, username: str, role: str) -> Membership:
     check_role(role)
     require_to_give(member, membership.role, role, to=f"change the role of {username} to {role}")
     if membership.role != role:
-        _require_owner(membership, role)
+        _require_other_owner(membership, role)
         Membership.objects.filter(pk=membership.pk).update(role=role)
         subject = f"{username}: {membership.role} to {role}"
         record_audit(member=member, action="member.role_changed", subject=subject)
@@ -81,7 +81,7 @@ def _lock_membership(member: Member, username: str) -> Membership:
     return membership
 
 
-def _require_owner(target: Membership, role: str | None) -> None:
+def _require_other_owner(target: Membership, role: str | None) -> None:
     others = Membership.objects.filter(team=target.team_id, role=Role.OWNER).exclude(pk=target.pk)
     if target.role == Role.OWNER and role != Role.OWNER and not others.exists():
         raise ConflictError(
@@ -91,7 +91,7 @@ def _require_owner(target: Membership, role: str | None) -> None:
 
 
 def _end_membership(member: Member, target: Membership, action: str) -> None:
-    _require_owner(target, None)
+    _require_other_owner(target, None)
     tokens = ApiToken.objects.filter(team=target.team_id, user=target.user_id, revoked_at=None)
     tokens.update(revoked_at=utc_now())
     target.delete()

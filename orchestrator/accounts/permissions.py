@@ -39,11 +39,11 @@ class OperationRow:
     whole_team: bool = False
 
 
-def _list_pages(names: str, **row: str) -> dict[str, PageRow]:
+def _build_page_rows(names: str, **row: str) -> dict[str, PageRow]:
     return {name: PageRow(**row) for name in names.split()}
 
 
-def _list_operations(
+def _build_operation_rows(
     lines: str, role: str, scope: str, whole_team: bool = False
 ) -> dict[str, OperationRow]:
     row = OperationRow(role=role, scope=scope, whole_team=whole_team)
@@ -52,22 +52,22 @@ def _list_operations(
 
 #: By URL name in `web/<area>/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_list_pages("favicon definition-schema command-line", see=ANYBODY),
-    **_list_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
-    **_list_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
+    **_build_page_rows("favicon definition-schema command-line", see=ANYBODY),
+    **_build_page_rows("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
+    **_build_page_rows("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
     # Forges authenticate with a signature.
-    **_list_pages("logout openid_connect_login forge-hook", do=ANYBODY),
+    **_build_page_rows("logout openid_connect_login forge-hook", do=ANYBODY),
     # For a user, whatever their role in teams; and for the steps of a log-in.
-    **_list_pages(
+    **_build_page_rows(
         """account mfa_index account_change_password account_set_password account_reauthenticate
         mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp
         mfa_generate_recovery_codes""",
         see=PERSON,
         do=PERSON,
     ),
-    **_list_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
-    **_list_pages("account-unlink", do=PERSON),
-    **_list_pages(
+    **_build_page_rows("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
+    **_build_page_rows("account-unlink", do=PERSON),
+    **_build_page_rows(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
@@ -77,14 +77,14 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
     ),
     # Forms that viewers may view, to learn what can be requested.
-    **_list_pages(
+    **_build_page_rows(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
         profiles settings alerts-change report-save""",
         see=VIEWER,
         do=MEMBER,
     ),
-    **_list_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
-    **_list_pages(
+    **_build_page_rows("run-preview benchmark-check team-switch team-leave", do=VIEWER),
+    **_build_page_rows(
         """run-rerun run-pin run-cancel run-cancel-part history-baseline annotation-new
         annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
         alert-change alert-confirm report-delete host-golden
@@ -95,29 +95,29 @@ PAGES: Mapping[str, PageRow] = {
         share-revoke project-fetch-now""",
         do=MEMBER,
     ),
-    **_list_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
-    **_list_pages(
+    **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
+    **_build_page_rows(
         "project project-access project-changes project-forge project-public channels host-checks",
         see=VIEWER,
         do=MAINTAINER,
     ),
     # Also for users who may add projects, while it has no results and no secret.
-    **_list_pages("project-repository", see=VIEWER, do=MAINTAINER),
-    **_list_pages("host-new", see=MAINTAINER, do=MAINTAINER),
-    **_list_pages(
+    **_build_page_rows("project-repository", see=VIEWER, do=MAINTAINER),
+    **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
+    **_build_page_rows(
         """host-key-accept host-ssh host-remove host-settings host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
-        project-access-host-key-confirm project-access-host-key-forget
+        project-access-host-key-reject project-access-host-key-forget
         project-access-remove project-reclone""",
         do=MAINTAINER,
     ),
-    **_list_pages("audit audit-export", see=MAINTAINER),
+    **_build_page_rows("audit audit-export", see=MAINTAINER),
 }
 
 #: By method and path below /api/v1, as in the OpenAPI document.
 OPERATIONS: Mapping[str, OperationRow] = {
-    **_list_operations(
+    **_build_operation_rows(
         """
         GET /alerts
         GET /alerts/{alert_id}
@@ -191,7 +191,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         VIEWER,
         READ,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /runs
         POST /runs/{run_id}/cancel
@@ -205,7 +205,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         RUN,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /hosts/{host_id}/calibrations
         """,
@@ -213,7 +213,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         RUN,
         whole_team=True,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /results
         POST /results/files
@@ -221,7 +221,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         RESULTS,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /alerts/{alert_id}/accept
         POST /alerts/{alert_id}/acknowledge
@@ -258,7 +258,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         MANAGE,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /channels/{channel_id}/test
         POST /deliveries/{delivery_id}/redeliver
@@ -279,7 +279,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MANAGE,
         whole_team=True,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         PATCH /projects/{project}
         POST /projects/{project}/clone
@@ -299,7 +299,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MAINTAINER,
         MANAGE,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         POST /channels
         DELETE /channels/{channel_id}
@@ -325,7 +325,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MANAGE,
         whole_team=True,
     ),
-    **_list_operations(
+    **_build_operation_rows(
         """
         GET /channels
         GET /channels/{channel_id}

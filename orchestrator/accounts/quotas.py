@@ -128,7 +128,7 @@ def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
         )
 
 
-def record_import(*, team: Team, added: int) -> None:
+def add_storage_used(*, team: Team, added: int) -> None:
     """Add imported bytes to the last count; the next count replaces the estimate."""
     changed = TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
     if not changed:

@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models, transaction
 
-from orchestrator.accounts.vault import UNNAMED, build_seal_context, load_keyring
+from orchestrator.accounts.vault import UNNAMED, build_seal_context, get_keyring
 from orchestrator.core.errors import BrokenSealError
 from orchestrator.core.sealing import read_key_id
 
@@ -88,7 +88,7 @@ def _iterate_sealed() -> Iterator[bytes]:
         rows = apps.get_model(column.model)._base_manager.exclude(**{column.column: None})
         for value in rows.values_list(column.column, flat=True).iterator():
             parts = [value[key] for key in column.keys if key in value] if column.keys else [value]
-            yield from map(_rotate_bytes, parts)
+            yield from map(_encode_sealed, parts)
 
 
 def _load_batch(column: SealedColumn, last: Any) -> list[models.Model]:
@@ -121,13 +121,13 @@ def _rotate_json(value: dict[str, Any], keys: tuple[str, ...], rotate: Callable[
     return {key: rotate(part) if key in keys else part for key, part in value.items()}
 
 
-def _rotate_bytes(sealed: bytes | memoryview | str) -> bytes:
+def _encode_sealed(sealed: bytes | memoryview | str) -> bytes:
     return sealed.encode() if isinstance(sealed, str) else bytes(sealed)
 
 
 def _seal_again(sealed: bytes | memoryview | str, report: SealRotation, place: str) -> bytes | str:
     """Return the value sealed with the newest key, of the same type; unchanged if it is already."""
-    ring, text, old = load_keyring(), isinstance(sealed, str), _rotate_bytes(sealed)
+    ring, text, old = get_keyring(), isinstance(sealed, str), _encode_sealed(sealed)
     report.keys[read_key_id(old) or UNNAMED] += 1
     opened = ring.unseal(old, place)
     if ring.is_current(old):

@@ -21,7 +21,7 @@ _OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)
 _OF_SESSION: tuple[Any, ...] = (User, Team, Membership)
 
 
-def _list_columns(tables: Sequence[str], models: Sequence[Any]) -> str:
+def _format_columns(tables: Sequence[str], models: Sequence[Any]) -> str:
     pairs = zip(tables, models, strict=True)
     return ", ".join(
         f"{table}.{field.column}" for table, model in pairs for field in model._meta.concrete_fields
@@ -29,7 +29,7 @@ def _list_columns(tables: Sequence[str], models: Sequence[Any]) -> str:
 
 
 _MEMBER_OF_TOKEN = f"""
-SELECT {_list_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role, project.slug
+SELECT {_format_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role, project.slug
 FROM accounts_apitoken token
 JOIN accounts_user owner ON owner.id = token.user_id
 JOIN accounts_team team ON team.id = token.team_id
@@ -39,7 +39,7 @@ LEFT JOIN benchmarks_project project ON project.id = token.project_id
 WHERE token.digest = %s AND token.revoked_at IS NULL AND owner.is_active
 """
 _USER_OF_SESSION = f"""
-SELECT {_list_columns(("owner", "team", "membership"), _OF_SESSION)}
+SELECT {_format_columns(("owner", "team", "membership"), _OF_SESSION)}
 FROM accounts_user owner
 LEFT JOIN accounts_membership membership ON membership.user_id = owner.id
 LEFT JOIN accounts_team team ON team.id = membership.team_id
@@ -58,7 +58,7 @@ def load_session_user(user_id: object) -> User | None:
     memberships = []
     for row in rows:
         parts = iter(row)
-        same, team, membership = (_load_row(model, parts) for model in _OF_SESSION)
+        same, team, membership = (_build_instance(model, parts) for model in _OF_SESSION)
         user = user or same
         if membership.pk is not None:
             membership.user, membership.team = user, team
@@ -143,7 +143,7 @@ def load_token_member(secret: str) -> Member:
     if role is None:
         raise NotFoundError("the owner of this API token has left the team")
     parts = iter(values)
-    token, user, team = (_load_row(model, parts) for model in _OF_TOKEN)
+    token, user, team = (_build_instance(model, parts) for model in _OF_TOKEN)
     if token.has_expired:
         raise NotFoundError(
             f"this API token expired on {token.expires_at:%Y-%m-%d}; create one in the team's "
@@ -153,7 +153,7 @@ def load_token_member(secret: str) -> Member:
     return Member(user=user, team=team, role=role, token=token)
 
 
-def _load_row(model: Any, values: Iterator[Any]) -> Any:
+def _build_instance(model: Any, values: Iterator[Any]) -> Any:
     names = [field.attname for field in model._meta.concrete_fields]
     return model.from_db("default", names, list(islice(values, len(names))))
 

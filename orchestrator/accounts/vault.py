@@ -23,12 +23,12 @@ SECOND_FACTORS = "mfa.Authenticator.data"
 
 def seal(row: Model, column: str, text: str) -> bytes:
     """Seal a value for a column of a row, which must have its primary key already."""
-    return load_keyring().seal(text, build_seal_context(row, column))
+    return get_keyring().seal(text, build_seal_context(row, column))
 
 
 def unseal(row: Model, column: str) -> str:
     """Open the value of a column, which is not null; BrokenSealError if no key opens it."""
-    return load_keyring().unseal(bytes(getattr(row, column)), build_seal_context(row, column))
+    return get_keyring().unseal(bytes(getattr(row, column)), build_seal_context(row, column))
 
 
 def build_seal_context(row: Model, column: str) -> str:
@@ -39,18 +39,18 @@ def build_seal_context(row: Model, column: str) -> str:
 
 def seal_text(text: str, place: str) -> str:
     """Seal a value within JSON, for a place that is not a row."""
-    return load_keyring().seal(text, place).decode()
+    return get_keyring().seal(text, place).decode()
 
 
 def unseal_text(sealed: str, place: str) -> str:
-    return load_keyring().unseal(sealed.encode(), place)
+    return get_keyring().unseal(sealed.encode(), place)
 
 
-def find_missing_keys(key_ids: Iterable[str]) -> list[str]:
+def describe_missing(key_ids: Iterable[str]) -> list[str]:
     """Return for each missing key how to add it."""
     if not settings.SECRET_KEY_IS_GIVEN:
         return ["set PITWALL_SECRET_KEY to the one of the installation that sealed them"]
-    ring = load_keyring()
+    ring = get_keyring()
     return [
         f"{key_id}: {explain_missing_key(None if key_id == UNNAMED else key_id)}"
         for key_id in key_ids
@@ -58,7 +58,7 @@ def find_missing_keys(key_ids: Iterable[str]) -> list[str]:
     ]
 
 
-def load_keyring() -> Keyring:
+def get_keyring() -> Keyring:
     if not settings.SECRET_KEY_IS_GIVEN:
         raise BrokenSealError("set PITWALL_SECRET_KEY: secrets at rest are sealed with it")
     secret_keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)

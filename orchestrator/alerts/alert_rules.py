@@ -94,7 +94,7 @@ def _end_what_is_over(now: datetime) -> None:
     left = ChangePoint.objects.exclude(state__in=_OVER)
     over = Alert.objects.exclude(state__in=ALERT_ENDED).exclude(change_points__in=left)
     with transaction.atomic():
-        for alert in _find_covered(over):
+        for alert in _lock_alerts(over):
             _set(
                 alert, AlertState.RESOLVED, "resolved: none of its change points was confirmed", now
             )
@@ -111,7 +111,7 @@ def _resolve_fixed_alerts(now: datetime) -> None:
     )
     todo = Alert.objects.exclude(state__in=ALERT_ENDED).filter(later, fixed_by=None)
     with transaction.atomic():
-        for alert in _find_covered(todo):
+        for alert in _lock_alerts(todo):
             fix = find_fix(alert)
             if fix is None or not fix.sure:
                 continue
@@ -123,11 +123,11 @@ def _resolve_fixed_alerts(now: datetime) -> None:
 def _wake(now: datetime) -> None:
     with transaction.atomic():
         due = Alert.objects.filter(state=AlertState.SILENCED, silenced_until__lte=now)
-        for alert in _find_covered(due):
+        for alert in _lock_alerts(due):
             _set(alert, AlertState.OPEN, "reopened: the silence has ended", now)
 
 
-def _find_covered(rows: QuerySet[Alert]) -> QuerySet[Alert]:
+def _lock_alerts(rows: QuerySet[Alert]) -> QuerySet[Alert]:
     """Return locked rows without those that a member is changing, which follow later."""
     own = Alert.objects.filter(pk__in=list(rows.order_by().values_list("pk", flat=True).distinct()))
     return own.exclude(state__in=ALERT_ENDED).select_for_update(skip_locked=True)

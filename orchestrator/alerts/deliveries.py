@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
-from orchestrator.accounts.mail_limits import count_mails
+from orchestrator.accounts.mail_limits import reserve_mails
 from orchestrator.alerts.channels import webhook
 from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 from orchestrator.alerts.channels.registry import FORMS
@@ -42,13 +42,13 @@ class Outcome:
     error: str = ""
 
 
-def load_due_deliveries(now: datetime) -> list[UUID]:
+def load_due_delivery_ids(now: datetime) -> list[UUID]:
     """Return the due deliveries, in an order that is fair to teams."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
     return select_first_of_each_team(due.filter(channel__enabled=True), team="channel__team")
 
 
-def load_delivery_team(delivery_id: UUID) -> int | None:
+def find_delivery_team_id(delivery_id: UUID) -> int | None:
     """Return the key of the team whose channel this delivery is for."""
     deliveries = Delivery.objects.filter(pk=delivery_id)
     return deliveries.values_list("channel__team", flat=True).first()
@@ -141,7 +141,7 @@ def _build_headers(delivery: Delivery, outgoing: OutgoingRequest) -> dict[str, s
 
 
 def _send_mail(delivery: Delivery, message: Message, outgoing: OutgoingRequest) -> Outcome:
-    count_mails(delivery.channel.team, len(delivery.channel.addresses))
+    reserve_mails(delivery.channel.team, len(delivery.channel.addresses))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">") or "localhost"
     # The id is the same at each try: a mail server that accepted it twice shows it once.
     own = {"Message-ID": f"<{delivery.pk}@{domain}>", "Auto-Submitted": "auto-generated"}

@@ -43,7 +43,7 @@ _TOLD = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
 def record_events(now: datetime) -> None:
     """Store new events and delete old ones. It may run twice."""
     for team in Team.objects.filter(channels__enabled=True).distinct():
-        _scan_for_events(team, now)
+        _record_team_events(team, now)
     _delete_old(now)
 
 
@@ -106,7 +106,7 @@ def compute_digest_time(digest: str, now: datetime) -> datetime:
     return hour.replace(hour=0) + timedelta(days=1)
 
 
-def _scan_for_events(team: Team, now: datetime) -> None:
+def _record_team_events(team: Team, now: datetime) -> None:
     channels = list(Channel.objects.filter(team=team, enabled=True))
     wanted = {kind for channel in channels for kind in channel.events}
     since = max(now - LOOK_BACK, min(channel.created_at for channel in channels))

@@ -33,7 +33,7 @@ def find_fix(alert: Alert) -> Fix | None:
     ).exclude(state__in=_NOTHING)
     known = list(shifts.select_related("commit").order_by("commit__position"))
     results = [
-        _close_alert(row, [each for each in known if each.series_id == row.series_id])
+        _find_series_fix(row, [each for each in known if each.series_id == row.series_id])
         for row in rows
     ]
     fixes = [each for each in results if each is not None]
@@ -44,10 +44,10 @@ def find_fix(alert: Alert) -> Fix | None:
     return Fix(commit=last.commit, left=worst.left, sure=all(each.sure for each in fixes))
 
 
-def _close_alert(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
+def _find_series_fix(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
     """Multiply the later changes: this works across another host or definition, unlike levels."""
     factor, sure = 1 + row.change, True
-    for each in _load_points_after(row, shifts):
+    for each in _select_points_after(row, shifts):
         factor *= 1 + each.change
         sure = sure and _is_sure(each)
         left = factor - 1
@@ -57,7 +57,7 @@ def _close_alert(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
     return None
 
 
-def _load_points_after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
+def _select_points_after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
     """Return the later change points that still count, oldest commit first."""
     if row.commit.position is None:
         return []

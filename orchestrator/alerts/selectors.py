@@ -21,7 +21,7 @@ def load_alerts(member: Member) -> QuerySet[Alert]:
     """Return all alerts of the team, newest first, with related rows for their display."""
     parts = with_parts(ChangePoint.objects.all())
     return (
-        Alert.objects.filter(_filter_visible(member))
+        Alert.objects.filter(_build_condition(member))
         .select_related("assignee", "changed_by", "fixed_by")
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
@@ -32,7 +32,7 @@ def load_alerts(member: Member) -> QuerySet[Alert]:
     )
 
 
-def _filter_visible(member: Member) -> Q:
+def _build_condition(member: Member) -> Q:
     return member.sees("change_point__series__benchmark__project", team="team")
 
 
@@ -73,6 +73,6 @@ def count_open_alerts(team: Team) -> int:
 
 def count_alerts(member: Member, *, owner: str = "") -> dict[str, int]:
     """Return the number of alerts in each state, including 0. `owner` as in `narrowed`."""
-    rows = filter_by_owner(Alert.objects.filter(_filter_visible(member)), member, owner=owner)
+    rows = filter_by_owner(Alert.objects.filter(_build_condition(member)), member, owner=owner)
     counts = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
     return {str(state): counts.get(state, 0) for state in AlertState.values}

@@ -51,7 +51,7 @@ class BearerToken(HttpBearer):
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
         request.has_valid_token = True  # type: ignore[attr-defined]
-        rate = _choose_rate(request, member.token)
+        rate = _count_request_once(request, member.token)
         request.rate = rate  # type: ignore[attr-defined]
         if rate is not None and rate.is_exceeded:
             raise TooManyRequestsError(rate)
@@ -60,7 +60,7 @@ class BearerToken(HttpBearer):
         return Caller(member=member, token=member.token)
 
 
-def _choose_rate(request: HttpRequest, token: ApiToken) -> Rate | None:
+def _count_request_once(request: HttpRequest, token: ApiToken) -> Rate | None:
     """Count a request once, even if it is handled several times while it waits."""
     wait = wait_in(request.META)
     if wait is None:

@@ -97,12 +97,12 @@ def iterate_operations(schema: Json) -> Iterator[OperationDoc]:
                 summary=operation["summary"],
                 description=render_description(operation.get("description", "")),
                 parameters=tuple(_describe_parameter(each) for each in operation["parameters"]),
-                body=_describe_content(operation.get("requestBody", {})),
+                body=_find_body_type(operation.get("requestBody", {})),
                 answers=tuple(
                     AnswerDoc(
                         status=str(status),
                         description=render_description(answer["description"]),
-                        type=_describe_content(answer),
+                        type=_find_body_type(answer),
                     )
                     for status, answer in operation["responses"].items()
                 ),
@@ -168,7 +168,7 @@ def _describe_parameter(parameter: Json) -> FieldDoc:
     )
 
 
-def _describe_content(holder: Json) -> TypeName | None:
+def _find_body_type(holder: Json) -> TypeName | None:
     for content in holder.get("content", {}).values():
         return type_name(content["schema"]) if "schema" in content else None
     return None

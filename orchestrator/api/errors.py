@@ -28,7 +28,7 @@ from orchestrator.core.errors import (
     PitwallError,
 )
 from orchestrator.operations.database_away import AWAY, is_away, is_cut_off, to_be_asked_again
-from orchestrator.operations.fetch_waits import ask_again, build_fetch_wait
+from orchestrator.operations.fetch_waits import ask_again, get_fetch_wait
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ def _answer_refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
 
 def _fetch_running(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
     """Ask for a retry, which `curl --retry` and `cli` do; `progress` is the output of git."""
-    fetch = build_fetch_wait(request).hold(error)
+    fetch = get_fetch_wait(request).hold(error)
     detail = f"{error} ({fetch.progress})" if fetch.progress else str(error)
     answer = build_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, kind="fetch-running")
     return ask_again(answer)

@@ -47,7 +47,7 @@ class RuledRequest(Protocol):
     rate: Rate | None
 
 
-def load_rules(operation: Operation) -> Rules:
+def build_rules(operation: Operation) -> Rules:
     sources: dict[str, Any] = {model.__ninja_param_source__: model for model in operation.models}
     names = getattr(sources.get("query"), "__ninja_flatten_map__", None) or {}
     headers = getattr(sources.get("header"), "__ninja_flatten_map__", None) or {}
@@ -63,7 +63,7 @@ def load_rules(operation: Operation) -> Rules:
 def wrap_operation(run: Run) -> Run:
     """Wrap the `run` of an operation."""
     operation: Operation = run.__self__  # type: ignore[attr-defined]
-    rules = load_rules(operation)
+    rules = build_rules(operation)
 
     @wraps(run)
     def gated(request: HttpRequest, **values: Any) -> HttpResponseBase:

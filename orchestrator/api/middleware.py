@@ -32,7 +32,7 @@ def problems(get_response: GetResponse) -> GetResponse:
             return response
         if response.headers.get("Content-Type", "").startswith(MEDIA_TYPE):
             return response
-        return _describe_error(request, response)
+        return _build_error_response(request, response)
 
     return middleware
 
@@ -88,7 +88,7 @@ def _refuse_beyond_rate(request: HttpRequest) -> HttpResponse | None:
     return answer
 
 
-def _describe_error(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _build_error_response(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     status = HTTPStatus(response.status_code)
     methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
     allow = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))

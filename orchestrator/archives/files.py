@@ -45,7 +45,7 @@ def write_whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[byte
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-        _move_into_place(path.parent)
+        _sync_folder(path.parent)
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
     finally:
@@ -53,7 +53,7 @@ def write_whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[byte
             os.unlink(beside)
 
 
-def _move_into_place(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

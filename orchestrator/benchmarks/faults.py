@@ -48,7 +48,7 @@ def _describe_expectation(error: ErrorDetails) -> str:
     return f"{message}, got {got!r}" if plain else message
 
 
-def locate_yaml_error(error: yaml.YAMLError) -> str:
+def describe_yaml_error(error: yaml.YAMLError) -> str:
     """Return the line, the column and the problem of a YAML error."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "it is invalid"

@@ -34,7 +34,7 @@ def build_load_specs(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[Load
     Raise InvalidRequestError with the field if the tool cannot create the load.
     """
     load = resolve_load(spec, parameters)
-    whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
+    whole = replace(_build_load_spec(load, parameters), client_measured=spec.measured == "client")
     steps = tuple(
         _build_step_spec(whole, step, first=not place)
         for place, step in enumerate(load.steps or ())
@@ -123,7 +123,7 @@ def _estimate_loading_s(load: LoadSpec) -> float:
     return (load.requests or 0) / (load.rate or ASSUMED_RATE) + idling
 
 
-def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
+def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
     rate, searching = _resolve_rate(load)
     return LoadSpec(
         protocol=load.protocol,  # type: ignore[arg-type]  # a reference no more

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field, ValidationError
 
-from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
+from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
 from orchestrator.benchmarks.fields import Strict, refuse
 from orchestrator.benchmarks.options import merge_changes
 from orchestrator.core.errors import InvalidRequestError
@@ -40,7 +40,7 @@ def build_miniature(source: str, changes: str) -> Miniature:
         whole, data = parse_yaml(source), parse_yaml(changes)
         wanted = _Miniature.model_validate(data)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {describe_yaml_error(error)}") from error
     except ValueError as error:
         if not isinstance(error, ValidationError):
             raise InvalidRequestError(f"not a usable YAML document: {error}") from error

@@ -84,7 +84,7 @@ def format_objective(objective: Sequence[Term]) -> str:
     return ", ".join(map(_format_term, objective))
 
 
-def find_failed_terms(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
+def format_failures(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
     """Return each term that is not met, with the value; None if all are met.
 
     An unknown value meets no term. The agent uses the same rules for its probes (its objective.py).

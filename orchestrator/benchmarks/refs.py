@@ -57,7 +57,7 @@ def open_repository(project: Project) -> Repository:
         packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
         free_bytes=settings.MIN_FREE_DISK_MIB << 20,
     )
-    mirrors = partial(get_team_mirrors, project)
+    mirrors = partial(load_team_mirrors, project)
     return Repository(remote, get_mirror_path(project), limits=limits, team_mirrors=mirrors)
 
 
@@ -68,7 +68,7 @@ def get_mirror_path(project: Project) -> Path:
     return Path(settings.DATA_DIR) / "repositories" / name
 
 
-def get_team_mirrors(project: Project) -> TeamMirrors:
+def load_team_mirrors(project: Project) -> TeamMirrors:
     """Return the mirrors of the project's team on this machine, including those of former URLs.
 
     A fetch measures them on the disk, because other fetches of the team write at the same time.

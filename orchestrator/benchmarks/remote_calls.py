@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.benchmarks.git_access import Access, prepare_access, record_host_key
 from orchestrator.benchmarks.git_calls import build_git_error, call_git
-from orchestrator.benchmarks.remotes import check_url, open_way, parse_place
+from orchestrator.benchmarks.remotes import check_url, open_route, parse_place
 from orchestrator.core.errors import InvalidRequestError
 
 _LOCKED = re.compile(rb"could not read Username|Authentication failed|Permission denied")
@@ -52,7 +52,7 @@ class Remote:
         access, place = self.access(), parse_place(self.url)
         with (
             prepare_access(access, place) as prepared,
-            open_way(
+            open_route(
                 place, self.allowed, ssh_options=prepared.ssh_options, proxy=self.proxy
             ) as way,
         ):

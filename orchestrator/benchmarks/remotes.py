@@ -103,7 +103,7 @@ def without_secret(url: str) -> str:
 
 
 @contextmanager
-def open_way(
+def open_route(
     place: ServerAddress, allowed: Sequence[str], *, ssh_options: Sequence[str], proxy: str = ""
 ) -> Iterator[GitRoute]:
     """Provide the connection of git to a server, within the context.

@@ -36,7 +36,7 @@ def store_reported_commit(*, project: Project, commit: ReportedCommit) -> Commit
     known = project.commits.filter(sha=commit.sha).first()
     if known is not None:
         return known
-    return _from_repository(project, commit.sha) or _append_commits(project, commit)
+    return _from_repository(project, commit.sha) or _append_commit(project, commit)
 
 
 def store_reported_commits(*, project: Project, batch: Sequence[ReportedCommit]) -> dict[str, int]:
@@ -98,7 +98,7 @@ def _from_repository(project: Project, sha: str) -> Commit | None:
 
 
 @transaction.atomic
-def _append_commits(project: Project, entry: ReportedCommit) -> Commit:
+def _append_commit(project: Project, entry: ReportedCommit) -> Commit:
     # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     known = project.commits.filter(sha=entry.sha).first()

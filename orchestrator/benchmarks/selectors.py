@@ -27,7 +27,7 @@ _MOST_ALIKE = 20
 
 def load_projects(member: Member) -> QuerySet[Project]:
     return (
-        Project.objects.filter(_filter_visible(member))
+        Project.objects.filter(_build_condition(member))
         .select_related("fetch")
         .prefetch_related("benchmarks")
     )
@@ -41,13 +41,13 @@ def sum_mirror_bytes(team: Team) -> int:
 
 
 def load_project(member: Member, slug: str) -> Project:
-    project = Project.objects.filter(_filter_visible(member), slug=slug).first()
+    project = Project.objects.filter(_build_condition(member), slug=slug).first()
     if project is None:
         raise NotFoundError(f"the team has no project {slug}")
     return project
 
 
-def _filter_visible(member: Member) -> Q:
+def _build_condition(member: Member) -> Q:
     return member.sees("pk", team="team")
 
 

@@ -167,7 +167,9 @@ def import_definition(
         benchmark = lock_benchmark(project=project, slug=slug, title=spec.title)
         Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path)
         benchmark.repository_path = path
-        definition = store_definition(_build_version(benchmark, source, commit), by=member.user)
+        definition = store_definition(
+            _find_or_build_version(benchmark, source, commit), by=member.user
+        )
         record_audit(member=member, action="benchmark.imported", subject=benchmark)
     return definition
 
@@ -188,7 +190,7 @@ def load_definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
     path = benchmark.repository_path
     if not path:
         return load_latest_definition(benchmark)
-    return _build_version(benchmark, _read_source(benchmark.project, commit, path), commit)
+    return _find_or_build_version(benchmark, _read_source(benchmark.project, commit, path), commit)
 
 
 def store_definition(definition: Definition, *, by: User | None) -> Definition:
@@ -208,7 +210,7 @@ def store_definition(definition: Definition, *, by: User | None) -> Definition:
     return definition
 
 
-def _build_version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
+def _find_or_build_version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
     known = _find_stored(benchmark, source)
     if known is not None:
         return known

@@ -129,7 +129,7 @@ def load_share_links(member: Member) -> QuerySet[ShareLink]:
     )
 
 
-def load_share_link(secret: str) -> ShareLink:
+def use_share_link(secret: str) -> ShareLink:
     """Return the link of a secret; NotFoundError if it is unknown, revoked or expired."""
     link = (
         ShareLink.objects.select_related("project__team")

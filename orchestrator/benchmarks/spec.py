@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
-from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
+from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
 from orchestrator.benchmarks.fields import (
     Command,
     HttpStatus,
@@ -253,7 +253,7 @@ def parse(source: str) -> Spec:
     try:
         data = parse_yaml(source)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {describe_yaml_error(error)}") from error
     except (RecursionError, ValueError) as error:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):

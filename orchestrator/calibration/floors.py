@@ -73,7 +73,7 @@ def _build_floor(known: list[Calibration], epoch: int) -> Floor | None:
         return None
     metric = metrics[0]
     like = [each for each in known if each.benchmark_id == newest.benchmark_id]
-    sigmas = [sigma for each in like if (sigma := _read_sigma(each, metric.key)) is not None]
+    sigmas = [sigma for each in like if (sigma := _compute_sigma(each, metric.key)) is not None]
     return Floor(
         benchmark=newest.benchmark.title,
         metric=metric,
@@ -84,6 +84,6 @@ def _build_floor(known: list[Calibration], epoch: int) -> Floor | None:
     )
 
 
-def _read_sigma(calibration: Calibration, metric: str) -> float | None:
+def _compute_sigma(calibration: Calibration, metric: str) -> float | None:
     sigmas = [case[metric]["sigma"] for case in calibration.readings.values() if metric in case]
     return median(sigmas) if sigmas else None

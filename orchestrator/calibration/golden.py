@@ -146,7 +146,7 @@ def _judge_check(check: GoldenCheck, run: Run) -> Finding:
     if not readings:
         return Finding(
             verdict=GoldenVerdict.FAILED,
-            message=f"failed: no trial of its golden run is valid; {_read_first_reason(run)}",
+            message=f"failed: no trial of its golden run is valid; {_load_first_reason(run)}",
         )
     return _compare_with_references(check, run, readings)
 
@@ -267,7 +267,7 @@ def _describe_drift(
     )
 
 
-def _read_first_reason(run: Run) -> str:
+def _load_first_reason(run: Run) -> str:
     trials = Trial.objects.filter(job__run=run).exclude(validity__in=COUNTED_VALIDITIES)
     for reasons, message in trials.order_by("position").values_list("reasons", "message"):
         if reasons or message:

@@ -88,7 +88,7 @@ def load_newest_calibration(host: Host, benchmark: Benchmark) -> Calibration | N
 def list_sensitivities(calibration: Calibration) -> list[Sensitivity]:
     """Return the results of a calibration by case, primary metrics in order."""
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
-    sensitivities = list(_compute_sensitivities(calibration.readings, labels))
+    sensitivities = list(_iterate_sensitivities(calibration.readings, labels))
     return sorted(sensitivities, key=lambda sight: sight.label)
 
 
@@ -98,7 +98,7 @@ def read_noise(calibration: Calibration, case: str, metric: str) -> Noise | None
     return Noise(**reading) if reading else None
 
 
-def _compute_sensitivities(
+def _iterate_sensitivities(
     readings: Mapping[str, Any], labels: Mapping[str, str]
 ) -> Iterator[Sensitivity]:
     for case, metrics in readings.items():

@@ -115,7 +115,7 @@ def build_heat_map(
     metric = metric if metric in list_primary_metrics(report) and METRIC not in names else ""
     lying: dict[tuple[str, str], list[_TileInput]] = defaultdict(list)
     for case in report.cases:
-        for key, entry in _list_tile_inputs(case, metric, METRIC in names):
+        for key, entry in _iterate_tile_inputs(case, metric, METRIC in names):
             lying[_read_position(case, names[0], key), _read_position(case, names[1], key)].append(
                 entry
             )
@@ -165,7 +165,7 @@ def _choose_axes(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str
     return (rows, columns) if rows and columns else None
 
 
-def _list_tile_inputs(
+def _iterate_tile_inputs(
     case: CaseComparison, metric: str, each: bool
 ) -> Iterator[tuple[str, _TileInput]]:
     """Yield (key, shown metric) of a case: one metric, each metric of `each`, or the worst one."""

@@ -53,7 +53,7 @@ class PairedCase:
 PairingKey = Callable[[CaseOnHost], object]
 
 
-def list_blocks(run: Run) -> frozenset[int]:
+def list_possible_blocks(run: Run) -> frozenset[int]:
     """All blocks that a run can have."""
     jobs = run.jobs.values_list("pk", flat=True)
     return frozenset(hash_block(job, number) for job in jobs for number in range(1, MAX_ROUNDS + 1))

@@ -78,7 +78,7 @@ def _build_case(
         metrics += _withhold_metrics(case)
     before, after = case.baseline[0].place, case.contender[0].place
     missing = _count_missing_blocks(metrics)
-    counts = exclusions if case.paired else _count_trials(case)
+    counts = exclusions if case.paired else _count_exclusions(case)
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
@@ -124,7 +124,7 @@ def _host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
     return HostName(pk=hosts[0].pk, name=name, profile=hosts[0].profile)
 
 
-def _count_trials(case: PairedCase) -> Exclusions:
+def _count_exclusions(case: PairedCase) -> Exclusions:
     """Return the counts of the trials of sides that share no block."""
     groups = (*case.baseline, *case.contender)
     return Exclusions(

@@ -14,7 +14,12 @@ from orchestrator.comparisons.exclusions import (
     sum_exclusions,
 )
 from orchestrator.comparisons.mismatches import Names
-from orchestrator.comparisons.pairing import PairedCase, PairingKey, list_blocks, pair_cases
+from orchestrator.comparisons.pairing import (
+    PairedCase,
+    PairingKey,
+    list_possible_blocks,
+    pair_cases,
+)
 from orchestrator.comparisons.points import (
     CaseOnHost,
     ComparabilityKey,
@@ -67,7 +72,7 @@ def select_cases(
         sides,
         flagged,
         version=runs[0].version if runs else None,
-        only=None if run is None else list_blocks(run),
+        only=None if run is None else list_possible_blocks(run),
     )
 
 
@@ -188,12 +193,12 @@ def _without_host(
     keys: tuple[PairingKey, PairingKey] | None,
 ) -> tuple[PairingKey, PairingKey]:
     before, after = keys or (tuple, tuple)
-    return (lambda place: _build_case_part(before(place))), (
-        lambda place: _build_case_part(after(place))
+    return (lambda place: _get_case_part(before(place))), (
+        lambda place: _get_case_part(after(place))
     )
 
 
-def _build_case_part(key: object) -> object:
+def _get_case_part(key: object) -> object:
     assert isinstance(key, tuple)
     return key[1:]
 

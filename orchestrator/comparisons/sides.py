@@ -18,7 +18,7 @@ from orchestrator.benchmarks.selectors import (
 )
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import HardwareProfile, Host
-from orchestrator.measurements.measured_hosts import load_measured_hosts
+from orchestrator.measurements.measured_hosts import load_visible_hosts
 from orchestrator.results.models import Point, Series
 from orchestrator.runs.models import Run
 
@@ -125,7 +125,7 @@ def _resolve_side(member: Member, benchmark: Benchmark, query: SideQuery, commit
 
 
 def _host(member: Member, benchmark: Benchmark, name: str) -> Host:
-    host = load_measured_hosts(member, benchmark).filter(name=name).first()
+    host = load_visible_hosts(member, benchmark).filter(name=name).first()
     if host is None:
         raise NotFoundError(f"the team has no host {name}")
     return host
@@ -134,7 +134,7 @@ def _host(member: Member, benchmark: Benchmark, name: str) -> Host:
 def _load_profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile:
     profiles = HardwareProfile.objects.filter(slug=slug)
     if isinstance(member, Visitor):
-        profiles = profiles.filter(hosts__in=load_measured_hosts(member, benchmark))
+        profiles = profiles.filter(hosts__in=load_visible_hosts(member, benchmark))
     else:
         profiles = profiles.filter(team=member.team)
     profile = profiles.first()

@@ -139,11 +139,11 @@ def _build_card(
         summary=report.summary,
         excluded=sum(case.excluded_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
-        changes=tuple(_list_changes(report))[:MAX_CHANGES],
+        changes=tuple(_iterate_changes(report))[:MAX_CHANGES],
     )
 
 
-def _list_changes(report: ComparisonReport) -> Iterator[CaseChange]:
+def _iterate_changes(report: ComparisonReport) -> Iterator[CaseChange]:
     for row in report.cases:
         if row.verdict not in _CHANGED:
             continue

@@ -41,7 +41,7 @@ app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 
 @task_prerun.connect
-def _check_connections(**_: Any) -> None:
+def _close_stale_connections(**_: Any) -> None:
     close_old_connections()
 
 
@@ -80,29 +80,29 @@ def _end_worker(**_: Any) -> None:
     end_process()
 
 
-def _build_interval(seconds: float, task: str, **options: str) -> dict[str, object]:
+def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, object]:
     return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds, **options}}
 
 
 app.conf.beat_schedule = {
-    "pump": _build_interval(1.0, "orchestrator.dispatch.tasks.pump"),
-    "release-lost-work": _build_interval(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
-    "store-verdicts": _build_interval(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
-    "claim-schedules": _build_interval(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
-    "prune-results": _build_interval(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "import-results": _build_interval(2.0, "orchestrator.dispatch.tasks.import_results"),
-    "remove-ended": _build_interval(60.0, "orchestrator.dispatch.tasks.remove_ended"),
-    "check-hosts": _build_interval(30.0, "orchestrator.dispatch.tasks.check_hosts"),
-    "detect-change-points": _build_interval(
+    "pump": _build_beat_entry(1.0, "orchestrator.dispatch.tasks.pump"),
+    "release-lost-work": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
+    "store-verdicts": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
+    "claim-schedules": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
+    "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
+    "import-results": _build_beat_entry(2.0, "orchestrator.dispatch.tasks.import_results"),
+    "remove-ended": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.remove_ended"),
+    "check-hosts": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.check_hosts"),
+    "detect-change-points": _build_beat_entry(
         3.0, "orchestrator.dispatch.tasks.detect_change_points"
     ),
-    "advance-changes": _build_interval(5.0, "orchestrator.dispatch.tasks.advance_changes"),
-    "notify-channels": _build_interval(3.0, "orchestrator.dispatch.tasks.notify_channels"),
-    "remove-unused-repositories": _build_interval(
+    "advance-changes": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.advance_changes"),
+    "notify-channels": _build_beat_entry(3.0, "orchestrator.dispatch.tasks.notify_channels"),
+    "remove-unused-repositories": _build_beat_entry(
         60.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
     ),
-    "sync-forges": _build_interval(5.0, "orchestrator.dispatch.tasks.sync_forges"),
-    "fetch-repositories": _build_interval(
+    "sync-forges": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.sync_forges"),
+    "fetch-repositories": _build_beat_entry(
         5.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
 }

@@ -95,7 +95,7 @@ def read_named_keys(name: str) -> list[tuple[str, str]]:
     return [(key, secret) for key, _, secret in pairs]
 
 
-def read_database(url: str) -> dict[str, object]:
+def parse_database_url(url: str) -> dict[str, object]:
     """Return Django's DATABASES entry for `postgresql://user:password@host:port/name`.
 
     `?host=/socket/folder` names a UNIX socket, as in libpq's own URLs. Raise ValueError if the URL

@@ -169,7 +169,7 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": environment.read_database(
+    "default": environment.parse_database_url(
         environment.read_text("DATABASE_URL", "postgresql://pitwall@localhost:5432/pitwall")
     )
 }

@@ -13,7 +13,7 @@ _VERSION_7 = (0x7 << 76) | (0x2 << 62)
 
 def new_id() -> uuid.UUID:
     """Return a UUID of version 7: unique and ordered by time, so that indexes stay compact."""
-    return uuid.UUID(int=_read_milliseconds() | secrets.randbits(80) & _RANDOM)
+    return uuid.UUID(int=_build_time_bits() | secrets.randbits(80) & _RANDOM)
 
 
 def new_ids(count: int) -> list[str]:
@@ -21,7 +21,7 @@ def new_ids(count: int) -> list[str]:
 
     Rows that are stored under them go to the end of the index.
     """
-    moment = _read_milliseconds()
+    moment = _build_time_bits()
     noise = secrets.token_bytes(10 * count)
     return sorted(
         f"{moment | int.from_bytes(noise[at : at + 10]) & _RANDOM:032x}"
@@ -29,7 +29,7 @@ def new_ids(count: int) -> list[str]:
     )
 
 
-def _read_milliseconds() -> int:
+def _build_time_bits() -> int:
     return time.time_ns() // 1_000_000 << 80 | _VERSION_7
 
 

@@ -43,7 +43,7 @@ _locks: WeakValueDictionary[Key, _Lock] = WeakValueDictionary()
 _lock = Lock()
 
 
-def load_part(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
+def get_or_make_part(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
     """Return the part of this key.
 
     Make it if it is not cached with this mark, or if `mark` is None.

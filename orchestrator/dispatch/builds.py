@@ -31,7 +31,7 @@ def record_build_start(
     job: Job, session: HostSession, event: Mapping[str, Any], at: datetime
 ) -> None:
     """Record the start of a build. Later rounds find it in the cache and report it again."""
-    if _load_build(job, session, event).exists():
+    if _filter_builds(job, session, event).exists():
         return
     _check_number(job, session)
     with transaction.atomic():
@@ -78,7 +78,7 @@ def read_logs(job: Job, session: HostSession) -> None:
 def _end_build(
     job: Job, session: HostSession, event: Mapping[str, Any], at: datetime, **changes: Any
 ) -> None:
-    build = _load_build(job, session, event).filter(state=BuildState.BUILDING).first()
+    build = _filter_builds(job, session, event).filter(state=BuildState.BUILDING).first()
     if build is not None:
         if not changes.get("cached"):
             record_past_span("build", build.started_at, at, commit=build.commit.sha)
@@ -130,7 +130,7 @@ def _check_number(job: Job, session: HostSession) -> None:
         )
 
 
-def _load_build(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
+def _filter_builds(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
     return Build.objects.filter(
         job=job, host=session.host, commit__sha=str(event["commit"]), recipe=_parse_recipe(event)
     ).select_related("commit")

@@ -12,7 +12,7 @@ from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
-def get_certificates(job: Job, spec: Spec, job_hosts: JobHosts) -> Certificates | None:
+def ensure_certificates(job: Job, spec: Spec, job_hosts: JobHosts) -> Certificates | None:
     """Return the job's certificates, created at the first call; None if it needs none.
 
     The caller holds the job's claim.

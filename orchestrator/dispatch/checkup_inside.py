@@ -16,7 +16,7 @@ from orchestrator.dispatch.tools import SCRIPT, locate_tool
 from orchestrator.fleet.checks import Finding
 from orchestrator.fleet.connect import build_ssh_address, get_local_work_dir
 from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostTransport
-from orchestrator.fleet.selectors import load_latest_snapshot
+from orchestrator.fleet.selectors import find_latest_snapshot
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
@@ -141,7 +141,7 @@ def _describe_machine(facts: Mapping[str, Any]) -> str:
 
 def _check_tools(host: Host, _: Claim) -> Finding:
     """Check the tools in the facts that the previous step has stored in a snapshot."""
-    snapshot = load_latest_snapshot(host)
+    snapshot = find_latest_snapshot(host)
     facts = snapshot.facts if snapshot else {}
     fit, missing = [], []
     for name in sorted(TOOLS.keys() - {SCRIPT}):
@@ -201,7 +201,7 @@ def _measure_clock(transport: Transport, host: Host) -> tuple[float, float]:
 def _check_idle(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
         look = Agent(transport, python=host.python).check_idle()
-    reasons = [reason for reason in _list_disturbances(look) if reason]
+    reasons = [reason for reason in _iterate_disturbances(look) if reason]
     if not reasons:
         share = look.get("foreign_share")
         used = (
@@ -217,7 +217,7 @@ def _check_idle(host: Host, claim: Claim) -> Finding:
     )
 
 
-def _list_disturbances(look: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_disturbances(look: Mapping[str, Any]) -> Iterator[str]:
     """Yield disturbances by the thresholds of the validity of trials."""
     foreign = THRESHOLDS["foreign_process"]
     if foreign.is_broken_by(look.get("foreign_share")):

@@ -44,7 +44,7 @@ def open_demo_team() -> Iterator[tuple[Member, str | None]]:
     new_team = not Team.objects.filter(slug=TEAM).exists()
     new_user = not User.objects.filter(username=USER).exists()
     try:
-        yield _load_owner()
+        yield _create_owner()
     except BaseException:
         team = Team.objects.filter(slug=TEAM).first() if new_team else None
         if team is not None:
@@ -54,9 +54,9 @@ def open_demo_team() -> Iterator[tuple[Member, str | None]]:
         raise
 
 
-def _load_owner() -> tuple[Member, str | None]:
+def _create_owner() -> tuple[Member, str | None]:
     team = create_team(slug=TEAM, name="Demo team")
-    member, password = _create_user(team)
+    member, password = _find_or_create_user(team)
     for slug, profile in PROFILES.items():
         save_profile(member=member, slug=slug, **profile)
     return member, password
@@ -66,7 +66,7 @@ def register_this_machine(member: Member) -> Host:
     """Return this machine as a host, with a profile from its facts."""
     profile = save_profile(member=member, slug=HOST, name="This machine")
     host = add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
-    facts = _request_host_checks(host)
+    facts = _fetch_facts(host)
     name = str(facts.get("hostname") or "This machine")
     save_profile(member=member, slug=HOST, name=name[:100])
     record_snapshot(host=host, facts=facts)
@@ -95,7 +95,7 @@ def register_ssh_machine(member: Member, where: str, authorized_keys: Path) -> H
         )
         host, shown = add_host(member=member, new=new)
         host = confirm_host_key(member=member, host_id=host.pk, host_key=shown.line)
-    record_snapshot(host=host, facts=_request_host_checks(host))
+    record_snapshot(host=host, facts=_fetch_facts(host))
     return host
 
 
@@ -104,7 +104,7 @@ def _sample_key(member: Member) -> Credential:
     return known or add_credential(member=member, name=SSH_HOST)
 
 
-def _request_host_checks(host: Host) -> dict[str, Any]:
+def _fetch_facts(host: Host) -> dict[str, Any]:
     with connect(host) as transport:
         return Agent(transport, python=host.python).facts()
 
@@ -130,7 +130,7 @@ def store_project(member: Member, *, slug: str, name: str, path: str) -> Project
     return project
 
 
-def _create_user(team: Team) -> tuple[Member, str | None]:
+def _find_or_create_user(team: Team) -> tuple[Member, str | None]:
     user = User.objects.filter(username=USER).first()
     if user is not None:
         return load_member(user, team.slug), None

@@ -122,7 +122,7 @@ def _step(job: Job, claim: Claim) -> float | None:
             followers_started=job.followers_started,
         )
     )
-    if job.failures > _count_most_failures(job):
+    if job.failures > _get_failure_limit(job):
         _without_an_end(job, action)
         return None
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
@@ -162,7 +162,7 @@ def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | 
     return claims.release_claim(job, poll_in_s=FETCH_POLL_S)
 
 
-def _count_most_failures(job: Job) -> int:
+def _get_failure_limit(job: Job) -> int:
     return MAX_POLL_FAILURES if job.step_started else MAX_CONNECT_FAILURES
 
 
@@ -191,7 +191,7 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     ):
         _, why = outcomes.derive_outcome(job)
         return _try_again(job, job_hosts, why, avoid=[other])
-    left = _find_next_trial(job)
+    left = _advance_to_next_trial(job)
     # A job without any trial only visits its hosts.
     if left is None and job.trials.exists():
         claims.change_job_state(job, JobState.MEASURING)
@@ -286,7 +286,7 @@ def _explain_death(status: dict[str, object]) -> str:
 
 
 def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None:
-    following = _find_next_trial(job)
+    following = _advance_to_next_trial(job)
     if following is None:
         return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
     if following.round == job.round:
@@ -302,7 +302,7 @@ def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | Non
     return AT_ONCE
 
 
-def _find_next_trial(job: Job) -> Trial | None:
+def _advance_to_next_trial(job: Job) -> Trial | None:
     """Return the first trial that is still needed; None if there is none or the budget is spent.
 
     Analysing and skipping cases may be repeated: both follow from the measurements.
@@ -393,7 +393,7 @@ def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | Non
     record_host_error(host=host, error=error)
     # At least this one: events stored before the error were progress and reset the count.
     failures = max(1, job.failures)
-    cap = _count_most_failures(job)
+    cap = _get_failure_limit(job)
     if error.transient and failures < cap:
         again = f"{host.name}: {error}; trying again ({failures} of {cap})"
         claims.update_job(job, message=again[:2000])

@@ -7,7 +7,7 @@ from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import FailedTrial, find_abandoned_cases
 from orchestrator.runs import claims
 from orchestrator.runs.budgets import SPENT
-from orchestrator.runs.cancelling import CANCELLED, load_cancelled_cases
+from orchestrator.runs.cancelling import CANCELLED, load_cancel_reasons
 from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Until
 from orchestrator.runs.states import JobState, TrialState
@@ -33,7 +33,7 @@ def derive_outcome(job: Job) -> tuple[JobState, str]:
     failed = _find_failed_cases(job, trials, given_up)
     unsupported = _find_unsupported_cases(job)
     cancelled = {
-        case: why.removeprefix(CANCELLED).strip() for case, why in load_cancelled_cases(job).items()
+        case: why.removeprefix(CANCELLED).strip() for case, why in load_cancel_reasons(job).items()
     }
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)

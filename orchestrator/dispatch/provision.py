@@ -11,7 +11,7 @@ from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.recipes import build_repository_id, build_source_path, has_git
 from orchestrator.dispatch.stage import (
-    load_job_cases,
+    load_allowed_cases,
     load_supported_cases,
     resolve_cases,
     select_building_hosts,
@@ -33,11 +33,11 @@ def inspect_host(job: Job, job_hosts: JobHosts, session: HostSession) -> Readine
     The lease belongs to this job, so other processes of agents are orphans and are stopped.
     """
     spec = read_spec(job.run.definition)
-    cases = load_job_cases(job)
+    cases = load_allowed_cases(job)
     specs = list({id(each): each for each in resolve_cases(spec, cases).values()}.values())
     builds_here = session.host in select_building_hosts(specs, job_hosts)
     tools = map(find_own_tool, _needs(cases, job, job_hosts, session))
-    shas = _list_commits(job) if builds_here else []
+    shas = _list_shas(job) if builds_here else []
     there = session.agent.ready(
         keep_days=KEEP_DAYS,
         limit_bytes=session.host.disk_limit_bytes,
@@ -76,7 +76,7 @@ def _needs(cases: list[Case], job: Job, job_hosts: JobHosts, session: HostSessio
     return collect_tool_needs(spec, [case.parameters for case in cases])
 
 
-def _list_commits(job: Job) -> list[str]:
+def _list_shas(job: Job) -> list[str]:
     return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
 
 

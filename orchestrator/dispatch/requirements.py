@@ -14,7 +14,7 @@ Facts = Mapping[str, Any]
 Required = Mapping[str, str]
 
 
-def find_missing_programs(facts: Facts, requires: Required) -> str:
+def explain_missing_programs(facts: Facts, requires: Required) -> str:
     """Return what the host lacks; empty if it has everything."""
     return "; ".join(
         text for name, wanted in requires.items() if (text := _explain_program(facts, name, wanted))

@@ -11,7 +11,7 @@ from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, build_load_specs, ge
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.dispatch.certificates import get_certificates, plan_entry
+from orchestrator.dispatch.certificates import ensure_certificates, plan_entry
 from orchestrator.dispatch.http_checks import build_checks, build_ready_check
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.processes import (
@@ -34,7 +34,7 @@ from orchestrator.dispatch.stage import (
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.warmups import lengthen_warmup, load_warmup_factors
 from orchestrator.loadtools.model import Invocation, LoadSpec
-from orchestrator.runs.cancelling import load_cancelled_trials
+from orchestrator.runs.cancelling import load_cancelled_trial_ids
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -58,7 +58,7 @@ def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -
     )
     stage = _build_stage(job, job_hosts, trials)
     plan = build_shared_plan(job, stage, trials, ports)
-    certificates = get_certificates(job, stage.spec, job_hosts)
+    certificates = ensure_certificates(job, stage.spec, job_hosts)
     serving = select_serving_hosts(stage.specs.values(), job_hosts)
     own = {
         job_hosts.label(host): {
@@ -74,7 +74,7 @@ def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -
 
 def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
     """Send the lead the cancelled trials of its round; it knows `known` of them already."""
-    cancelled = load_cancelled_trials(job)
+    cancelled = load_cancelled_trial_ids(job)
     if len(cancelled) > known:
         path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
         session.transport.put(json.dumps(cancelled).encode(), path)

@@ -10,7 +10,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import load_latest_snapshot
+from orchestrator.fleet.selectors import find_latest_snapshot
 from orchestrator.runs.models import HostRole, Job
 from orchestrator.runs.states import TrialState
 
@@ -36,7 +36,7 @@ class Stage:
         return self.facts[self.job_hosts.get_role_label(role)]
 
 
-def load_job_cases(job: Job) -> list[Case]:
+def load_allowed_cases(job: Job) -> list[Case]:
     """Return the cases that the definition does not mark as unsupported."""
     spec = read_spec(job.run.definition)
     cases = Case.objects.filter(pk__in=job.trials.values("case"))
@@ -58,7 +58,7 @@ def resolve_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
 
 def load_facts(job: Job, job_hosts: JobHosts) -> dict[str, Facts]:
     """Return the facts of each host of a job by its label."""
-    return {job_hosts.label(host): _read_facts(job, host) for host in job_hosts.hosts}
+    return {job_hosts.label(host): _load_host_facts(job, host) for host in job_hosts.hosts}
 
 
 def select_serving_hosts(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
@@ -85,6 +85,6 @@ def _is_load_from_commit(spec: Spec) -> bool:
     return load.command is not None or (load.grpc is not None and load.grpc.proto is not None)
 
 
-def _read_facts(job: Job, host: Host) -> Facts:
-    snapshot = job.snapshot if host == job.host else load_latest_snapshot(host)
+def _load_host_facts(job: Job, host: Host) -> Facts:
+    snapshot = job.snapshot if host == job.host else find_latest_snapshot(host)
     return snapshot.facts if snapshot else {}

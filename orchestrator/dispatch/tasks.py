@@ -14,7 +14,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.dispatch.wakeups import wake_forges
-from orchestrator.fleet.check_requests import load_due_requests
+from orchestrator.fleet.check_requests import load_due_host_ids
 from orchestrator.forges import pr_sync
 from orchestrator.forges.webhooks import delete_old_webhooks
 from orchestrator.measurements.import_steps import import_some, prune_imports
@@ -43,9 +43,9 @@ def pump() -> None:
     """Lease free hosts to queued jobs, and wake every job that is due."""
     for job_id in leasing.lease_queued_jobs():
         wake_job(job_id)
-    for job_id in claims.load_due_jobs(late_by_s=OVERDUE_S):
+    for job_id in claims.load_due_job_ids(late_by_s=OVERDUE_S):
         wake_job(job_id)
-    for host_id in load_due_requests():
+    for host_id in load_due_host_ids():
         check_host.apply_async(args=[str(host_id)], expires=10)
 
 
@@ -160,14 +160,14 @@ def advance_changes() -> None:
 def notify_channels() -> None:
     """Record the events for channels, and wake each delivery that is due."""
     events.record_events(utc_now())
-    for delivery_id in deliveries.load_due_deliveries(utc_now()):
+    for delivery_id in deliveries.load_due_delivery_ids(utc_now()):
         deliver.apply_async(args=[str(delivery_id)], expires=10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.deliver")
 def deliver(delivery_id: str) -> None:
     """Attempt one delivery, unless its team uses its share of the threads."""
-    with SHARES.admit(deliveries.load_delivery_team(UUID(delivery_id))) as admitted:
+    with SHARES.admit(deliveries.find_delivery_team_id(UUID(delivery_id))) as admitted:
         if admitted:
             deliveries.deliver(UUID(delivery_id), utc_now())
 
@@ -175,7 +175,7 @@ def deliver(delivery_id: str) -> None:
 @shared_task(name="orchestrator.dispatch.tasks.sync_forges")
 def sync_forges() -> None:
     """Wake each pull request that is due, and remove old webhooks of forges."""
-    for pull_id in pr_sync.load_due_pulls():
+    for pull_id in pr_sync.load_due_pull_ids():
         sync_pull.apply_async(args=[pull_id], expires=10)
     delete_old_webhooks(utc_now())
 
@@ -186,7 +186,7 @@ def sync_pull(pull_id: int) -> None:
 
     In that case a later tick wakes it again.
     """
-    with SHARES.admit(pr_sync.load_pull_team(pull_id)) as admitted:
+    with SHARES.admit(pr_sync.find_pull_team_id(pull_id)) as admitted:
         if admitted:
             pr_sync.sync_pull_request(pull_id)
 

@@ -47,14 +47,14 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
     signer, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name("Pitwall, for one job")
     ca = (
-        _build_certificate(issuer, issuer, signer.public_key(), signer.public_key(), now)
+        _build_cert_builder(issuer, issuer, signer.public_key(), signer.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_build_key_usage(_SIGNING), critical=True)
         .sign(signer, SHA256())
     )
     # rustls refuses an authority as a server's certificate, so the leaf is separate.
     leaf = (
-        _build_certificate(
+        _build_cert_builder(
             _name("server under test"), issuer, key.public_key(), signer.public_key(), now
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -94,7 +94,7 @@ def _may_be(spec: Spec, value: Scalar, wanted: Scalar) -> bool:
     return value == wanted
 
 
-def _build_certificate(
+def _build_cert_builder(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,

@@ -92,12 +92,12 @@ def _build_missing_error(
     how = "".join(f" ({FEATURES[each][1]})" for each in sorted(needs))
     return HostSetupError(
         f"{name} {least} or newer{having} is missing: {why}; install {name} on the host{how}, or "
-        f"set {name_setting(name)} to such a binary for {facts.get('system')} "
+        f"set {build_setting_name(name)} to such a binary for {facts.get('system')} "
         f"{facts.get('machine')}"
     )
 
 
-def name_setting(name: str) -> str:
+def build_setting_name(name: str) -> str:
     """Return the variable that names Pitwall's binary of a tool."""
     return f"PITWALL_{name.upper()}"
 
@@ -140,8 +140,8 @@ def _identify_tool(name: str, path: str, _changed_ns: int) -> OwnTool:
         version = tool_version(name, path)
     except OSError as error:
         raise HostSetupError(
-            f"{name_setting(name)}={path} cannot be run on the orchestrator's machine ({error}); "
-            "name a binary that can, or unset it so that hosts use their own"
+            f"{build_setting_name(name)}={path} cannot be run on the orchestrator's machine "
+            f"({error}); name a binary that can, or unset it so that hosts use their own"
         ) from error
     return OwnTool(
         path=path,

@@ -9,7 +9,7 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.processes import assign_process_cpus
-from orchestrator.dispatch.requirements import find_missing_programs
+from orchestrator.dispatch.requirements import explain_missing_programs
 from orchestrator.dispatch.stage import Facts, load_facts, resolve_cases, select_building_hosts
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.runs import claims
@@ -48,7 +48,7 @@ def find_unsupported(
 def _check_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     """Return the first host that builds and lacks a requirement of the case."""
     for host in select_building_hosts([spec], job_hosts) if spec.requires else ():
-        why = find_missing_programs(facts[job_hosts.label(host)], spec.requires)
+        why = explain_missing_programs(facts[job_hosts.label(host)], spec.requires)
         if why:
             return f"{host.name}: {why}"
     return ""

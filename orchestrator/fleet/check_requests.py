@@ -22,7 +22,7 @@ def request_check(host: Host) -> None:
     CheckRequest.objects.update_or_create(host=host, defaults={"requested_at": Now()})
 
 
-def load_due_requests() -> list[uuid.UUID]:
+def load_due_host_ids() -> list[uuid.UUID]:
     """Return the hosts with a request that no living worker has claimed."""
     return list(_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
 

@@ -67,7 +67,7 @@ def set_host_care(
         windows.parse(open_hours)
         changes["open_hours"] = _check_short_text(open_hours, 500, "open_hours")
     if timezone is not None:
-        changes["timezone"] = windows.load_zone(timezone.strip()).key
+        changes["timezone"] = windows.parse_zone(timezone.strip()).key
     if data_address is not None:
         changes["data_address"] = _check_address(data_address)
     if disk_limit_bytes is not None:

@@ -112,13 +112,13 @@ def load_profile(member: Member, slug: str) -> HardwareProfile:
     return profile
 
 
-def load_latest_snapshot(host: Host) -> HostSnapshot | None:
+def find_latest_snapshot(host: Host) -> HostSnapshot | None:
     return host.snapshots.order_by("-taken_at").first()
 
 
 def load_contradictions(host: Host) -> list[Contradiction]:
     """Return the fields that differ between the host's latest facts and its profile."""
-    snapshot = load_latest_snapshot(host)
+    snapshot = find_latest_snapshot(host)
     return find_contradictions(vars(host.profile), snapshot.facts) if snapshot else []
 
 

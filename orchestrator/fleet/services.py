@@ -137,10 +137,10 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
     with transaction.atomic():
         if not member.team.hosts.filter(name=name).exists():
             check_room(member.team)
-        return _build_local_host(member.team, name, profile, python)
+        return _store_local_host(member.team, name, profile, python)
 
 
-def _build_local_host(team: Team, name: str, profile: HardwareProfile, python: str) -> Host:
+def _store_local_host(team: Team, name: str, profile: HardwareProfile, python: str) -> Host:
     host, _ = Host.objects.update_or_create(
         team=team,
         name=name,
@@ -233,7 +233,7 @@ def record_host_seen(*, host: Host) -> None:
 def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
     """Store the facts that the host reports, and a HostChange if it has become another machine."""
     record_host_seen(host=host)
-    before = selectors.load_latest_snapshot(host)
+    before = selectors.find_latest_snapshot(host)
     snapshot = HostSnapshot.objects.create(
         host=host, facts=facts, fingerprint=str(facts.get("fingerprint", ""))[:64]
     )

@@ -63,7 +63,7 @@ class OpenHours:
         """Return how long it stays open from `now` (aware); None if closed, inf without an end."""
         if self.always:
             return float("inf")
-        for start, end in self._spans(now, load_zone(timezone)):
+        for start, end in self._spans(now, parse_zone(timezone)):
             if start <= now < end:
                 return (end - now).total_seconds()
         return None
@@ -72,7 +72,7 @@ class OpenHours:
         """Return the first instant in UTC, from `now` (aware) on, at which it is open."""
         if self.always:
             return now.astimezone(UTC)
-        for start, end in self._spans(now, load_zone(timezone)):
+        for start, end in self._spans(now, parse_zone(timezone)):
             if now < end:
                 return max(start, now.astimezone(UTC))
         raise AssertionError("a window opens at least every other week")
@@ -110,7 +110,7 @@ def parse(text: str) -> OpenHours:
 
 
 @lru_cache(maxsize=256)
-def load_zone(name: str) -> ZoneInfo:
+def parse_zone(name: str) -> ZoneInfo:
     """Return the time zone of that name. Raise InvalidRequestError if there is none."""
     try:
         return ZoneInfo(name)

@@ -76,7 +76,9 @@ def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
 def _read_github_notice(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
     event = headers.get("X-GitHub-Event") or headers.get("X-Gitea-Event") or ""
     given = headers.get("X-GitHub-Delivery") or headers.get("X-Gitea-Delivery")
-    first = _read_first(event, given, body, (data.get("repository") or {}).get("full_name", ""))
+    first = _read_common_fields(
+        event, given, body, (data.get("repository") or {}).get("full_name", "")
+    )
     if event == "push":
         return Push(**first, branch=_parse_branch(data["ref"]))
     # Gitea has a separate event name for a comment on a pull request.
@@ -94,7 +96,7 @@ def _read_gitlab_notice(headers: Mapping[str, str], body: bytes, data: dict[str,
     event = data["object_kind"]
     given = headers.get("Idempotency-Key") or headers.get("X-Gitlab-Event-UUID")
     project = (data.get("project") or {}).get("path_with_namespace", "")
-    first = _read_first(event, given, body, project)
+    first = _read_common_fields(event, given, body, project)
     if event in {"push", "tag_push"}:
         return Push(**first, branch=_parse_branch(data["ref"]))
     note = data.get("object_attributes") or {}
@@ -123,7 +125,9 @@ def _build_comment(
     )
 
 
-def _read_first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
+def _read_common_fields(
+    event: str, given: str | None, body: bytes, repository: str
+) -> dict[str, str]:
     """Return the key of a delivery.
 
     If the forge sends no usable id, it is derived from the body.

@@ -43,7 +43,7 @@ def build_status(request: BenchmarkRequest) -> Status | None:
         return None
     state, text = "pending", f"{run.state}"
     if run.state in RUN_ENDED:
-        state, text = _format_outcome(run)
+        state, text = _load_outcome(run)
     context = f"pitwall/{request.benchmark}"
     return Status(state=state, context=context, text=text, url=run_url(run))
 
@@ -52,7 +52,7 @@ def run_url(run: Run) -> str:
     return settings.BASE_URL + reverse("run", args=[run.pk])
 
 
-def _format_outcome(run: Run) -> tuple[str, str]:
+def _load_outcome(run: Run) -> tuple[str, str]:
     if run.state != RunState.FINISHED:
         return "error", f"the run {run.state}"
     cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]

@@ -62,13 +62,13 @@ PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 
-def load_due_pulls() -> list[int]:
+def load_due_pull_ids() -> list[int]:
     """Return the due pull requests that no worker has, in an order that is fair to teams."""
     due = PullRequest.objects.filter(_free(), next_at__lte=Now())
     return select_first_of_each_team(due, team="connection__project__team")
 
 
-def load_pull_team(pull_id: int) -> int | None:
+def find_pull_team_id(pull_id: int) -> int | None:
     """Return the key of the team whose repository has this pull request."""
     pulls = PullRequest.objects.filter(pk=pull_id)
     return pulls.values_list("connection__project__team", flat=True).first()
@@ -101,8 +101,8 @@ def _sync_claimed(pull: PullRequest, claim: Claim) -> None:
     try:
         forge = build_forge(pull.connection)
         requests = list(pull.requests.filter(state__in=_OPEN).order_by("pk")[:MOST_REQUESTS])
-        waiting = [request for request in requests if _describe_wait(request, pull, forge, claim)]
-        _post_status(pull, forge, claim)
+        waiting = [request for request in requests if _process_request(request, pull, forge, claim)]
+        _post_updates(pull, forge, claim)
     except DeliveryError as error:
         _schedule_retry(pull, error)
     except PitwallError as error:
@@ -130,7 +130,7 @@ def _claim_pull(pull_id: int) -> PullRequest | None:
     return rows.filter(pk=pull_id).first()
 
 
-def _describe_wait(
+def _process_request(
     request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Claim
 ) -> bool:
     """Process the request, and return whether it has to wait for a fetch."""
@@ -204,7 +204,7 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
     """Create the run, or raise ClaimLost if there is one: both are in one transaction."""
     # A concurrent worker waits here, and then finds another state.
     BenchmarkRequest.objects.select_for_update().filter(pk=request.pk).first()
-    member = _build_member(request, connection)
+    member = _load_run_member(request, connection)
     run = create_run(
         member=member, request=_run_request(request, connection, baseline), trigger=Trigger.API
     )
@@ -285,7 +285,7 @@ def _run_request(request: BenchmarkRequest, connection: Connection, baseline: st
     )
 
 
-def _build_member(request: BenchmarkRequest, connection: Connection) -> Member:
+def _load_run_member(request: BenchmarkRequest, connection: Connection) -> Member:
     """Return the member who is responsible for the run.
 
     For a fork it is the one who approved it, otherwise the one who set up the connection.
@@ -299,7 +299,7 @@ def _build_member(request: BenchmarkRequest, connection: Connection) -> Member:
     return load_member(user, connection.project.team.slug)
 
 
-def _post_status(pull: PullRequest, forge: Forge, claim: Claim) -> None:
+def _post_updates(pull: PullRequest, forge: Forge, claim: Claim) -> None:
     """Write the comment and the statuses if they have changed."""
     pull.problem = ""
     told_of = pull.requests.exclude(head_sha="").select_related("run__team")

@@ -108,7 +108,7 @@ def describe_scope(annotation: Annotation) -> Scope:
     return "project" if annotation.benchmark_id is None else "benchmark"
 
 
-def find_annotated_points(
+def find_annotated_series(
     series: Iterable[int], annotations: Iterable[PlacedAnnotation]
 ) -> dict[int, int]:
     """Map each annotated commit to one of these series that contains it."""

@@ -71,7 +71,7 @@ def build_badge_texts(
 def chart_text(series: Series, query: Mapping[str, str]) -> ChartText:
     benchmark = series.benchmark
     path = _with_query(reverse("embed", args=[series.pk]), _build_branch_query(query))
-    address = _build_benchmark_url(benchmark) + path
+    address = _build_project_url(benchmark) + path
     html = (
         f'<iframe src="{address}" title="{benchmark.slug} along the commits" width="680" '
         'height="320" loading="lazy" style="border: 0; max-width: 100%"></iframe>'
@@ -82,7 +82,7 @@ def chart_text(series: Series, query: Mapping[str, str]) -> ChartText:
 def _build_badge_text(
     benchmark: Benchmark, name: str, title: str, query: Mapping[str, str], leads: str
 ) -> BadgeText:
-    root = _build_benchmark_url(benchmark)
+    root = _build_project_url(benchmark)
     path = _with_query(reverse(name, args=[benchmark.project.slug, benchmark.slug]), query)
     return BadgeText(
         name=name,
@@ -102,5 +102,5 @@ def _with_query(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _build_benchmark_url(benchmark: Benchmark) -> str:
+def _build_project_url(benchmark: Benchmark) -> str:
     return build_public_address(benchmark.project).rstrip("/")

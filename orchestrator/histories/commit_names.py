@@ -37,7 +37,7 @@ def commit_names(
     project: int, fetched_at: datetime | None, commits: Sequence[int]
 ) -> list[CommitName]:
     """Return the names of these commits of a project as of its last fetch, in their order."""
-    known = _load_names(project, fetched_at)
+    known = _get_known_names(project, fetched_at)
     missing = [commit for commit in commits if commit not in known]
     if missing:
         with connection.cursor() as cursor:
@@ -50,7 +50,7 @@ def forget_commit_names() -> None:
     _known.clear()
 
 
-def _load_names(project: int, fetched_at: datetime | None) -> dict[int, CommitName]:
+def _get_known_names(project: int, fetched_at: datetime | None) -> dict[int, CommitName]:
     key = (project, fetched_at)
     if key not in _known:
         for old in [each for each in _known if each[0] == project]:

@@ -44,7 +44,7 @@ def build_history_data(series: SeriesHeader, branch: str = "") -> str:
                 {"point": encode_whole(line.owner), **encode_columns(line.others, configurations)}
             ),
             **_encode_line_fields(series, line, names),
-            "annotations": encode_json(_encode_annotations(series, line, branch)),
+            "annotations": encode_json(_list_annotations(series, line, branch)),
         }
     )
 
@@ -81,15 +81,15 @@ def _encode_line_fields(
     return {
         "merges": encode_json([index for index, name in enumerate(names) if name.merge]),
         "side": encode_json([index for index, name in enumerate(names) if name.side]),
-        "breaks": encode_json(_encode_breaks(series, line)),
-        "changes": encode_json(_encode_changes(shifts, places)),
+        "breaks": encode_json(_list_breaks(series, line)),
+        "changes": encode_json(_list_changes(shifts, places)),
         "outliers": encode_json([places[each] for each in shifts.outliers if each in places]),
         "unstable": encode_json(shifts.unstable),
         "baseline": encode_json(places.get(begun[0]) if begun else None),
     }
 
 
-def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
+def _list_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
     moved = any(line_break.host for line_break in line.breaks)
     host_changes = (
         list(HostChange.objects.filter(host=series.host_id).order_by("at")) if moved else []
@@ -111,7 +111,7 @@ def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
     return breaks
 
 
-def _encode_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
+def _list_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
     return [
         {
             "at": places[shift.commit],
@@ -131,7 +131,7 @@ def _encode_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, An
     ]
 
 
-def _encode_annotations(series: SeriesHeader, line: Line, branch: str) -> list[dict[str, Any]]:
+def _list_annotations(series: SeriesHeader, line: Line, branch: str) -> list[dict[str, Any]]:
     along_default = branch in ("", series.default_branch)
     placed = place_annotations(series.shifts.annotations, line.points, along_default=along_default)
     return [

@@ -211,7 +211,7 @@ def _build_points(
     series: Series,
     written: Mapping[int, Sequence[PlacedAnnotation]],
 ) -> tuple[HistoryPoint, ...]:
-    before = _count_before(line.points)[first:last]
+    before = _find_previous(line.points)[first:last]
     shown = line.points.rows(slice(first, last))
     wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
     commits = Commit.objects.in_bulk(wanted)
@@ -247,7 +247,7 @@ def _convert_nan(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _count_before(points: Points) -> np.ndarray:
+def _find_previous(points: Points) -> np.ndarray:
     """Return for each point the index of the previous one with valid trials, or -1."""
     own = np.where(points.trials > 0, np.arange(len(points)), -1)
     return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own

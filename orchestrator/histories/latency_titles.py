@@ -2,7 +2,7 @@
 
 from orchestrator.histories.lines import Points
 from orchestrator.loadtools.metrics import describe_latency_model
-from orchestrator.measurements.selectors import build_requested_loads, get_load_model
+from orchestrator.measurements.selectors import get_load_model, load_case_loads
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
@@ -26,5 +26,5 @@ def describe_latency(series: Series, points: Points) -> str | None:
         .values_list("job__run__definition", "job__run__definition__digest", "case__parameters")
         .first()
     )
-    model = get_load_model(build_requested_loads(*newest)) if newest else None
+    model = get_load_model(load_case_loads(*newest)) if newest else None
     return describe_latency_model(series.metric.key, model) if model else None

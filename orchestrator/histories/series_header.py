@@ -78,7 +78,7 @@ def read_history_version(series: int) -> str:
         return str(cursor.fetchone()[0])
 
 
-def load_series_header_by_names(
+def find_series_header_by_names(
     member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
 ) -> SeriesHeader | None:
     """Return the series with these names; None unless exactly one matches."""

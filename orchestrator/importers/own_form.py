@@ -111,9 +111,9 @@ def _parse_row(
         "statistic": fields.get("statistic", ""),
         "commit": fields.get("commit", ""),
         "better": _parse_better(fields.get("better", ""), where),
-        "measured_at": _check_instant(fields.get("measured_at", ""), where),
+        "measured_at": _parse_date(fields.get("measured_at", ""), where),
     }
-    known = _check_possible(metric, _with_sentinel(figure, fields.get("sentinel", ""), where))
+    known = _drop_impossible(metric, _with_sentinel(figure, fields.get("sentinel", ""), where))
     try:
         return build_row(metric, known, fields.get("unit", ""), **more)
     except ValueError as error:
@@ -127,7 +127,7 @@ def _with_sentinel(figure: Figure, sentinel: str, where: str) -> Figure:
     return (None, sentinel) if sentinel else figure
 
 
-def _check_possible(metric: str, figure: Figure) -> Figure:
+def _drop_impossible(metric: str, figure: Figure) -> Figure:
     """No metric of ours is ever negative: such a number means unknown."""
     value, _ = figure
     if value is None or value >= 0 or find_metric(metric) is None:
@@ -151,7 +151,7 @@ def _parse_better(text: str, where: str) -> str:
     return text
 
 
-def _check_instant(text: str, where: str) -> Any:
+def _parse_date(text: str, where: str) -> Any:
     instant = parse_instant(text) if text else None
     if text and instant is None:
         problem = f"expected a date such as 2026-01-31 or 2026-01-31T12:00:00Z, got {text!r}"

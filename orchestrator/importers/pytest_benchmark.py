@@ -22,7 +22,7 @@ def read(content: bytes) -> Iterator[Row]:
     `outliers` is left out: it is a text of two numbers that have separate fields.
     """
     whole = document(content)
-    fields = _build_total_row(whole)
+    fields = _read_common_fields(whole)
     for benchmark in whole["benchmarks"].items():
         group = benchmark.get("group")
         more = {
@@ -58,7 +58,7 @@ def _read_scalar(node: Node) -> Scalar:
     return node.value if isinstance(node.value, str | int | float | bool) else str(node.value)
 
 
-def _build_total_row(whole: Node) -> dict[str, Any]:
+def _read_common_fields(whole: Node) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     machine, commit, moment = (whole.get(n) for n in ("machine_info", "commit_info", "datetime"))
     if machine is not None and (name := machine.get("node")):

@@ -38,7 +38,7 @@ def read(content: bytes) -> Iterator[Row]:
     common duration of all loads. A test without raw data has no rows.
     """
     whole = document(content)
-    fields = _build_total_rows(whole)
+    fields = _read_common_fields(whole)
     seconds = whole["duration"].number()
     if seconds <= 0:
         raise whole["duration"].fault("expected seconds")
@@ -52,7 +52,7 @@ def read(content: bytes) -> Iterator[Row]:
                 yield build_row(test, raw.figure(), "count", **more)
 
 
-def _build_total_rows(whole: Node) -> dict[str, Any]:
+def _read_common_fields(whole: Node) -> dict[str, Any]:
     fields: dict[str, Any] = {"suite": SUITE}
     environment, git = whole.get("environmentDescription"), whole.get("git")
     if environment is not None:

@@ -57,7 +57,7 @@ def combine_steps(steps: Sequence[TrialReading]) -> TrialReading:
     ok = merge_distributions([step.ok for step in kept])
     return replace(
         steps[0],
-        readings=_merge_facts(kept, ok),
+        readings=_merge_readings(kept, ok),
         ok=ok,
         other=merge_distributions([step.other for step in kept]),
         by_status=None,
@@ -83,7 +83,7 @@ def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) ->
         "capacity.high": search["high"],
         "capacity.probes": len(search["probes"]),
     }
-    reasons = [*_merge_reasons(probes), *_merge_outcomes(search)]
+    reasons = [*_merge_reasons(probes), *_check_search_end(search)]
     return replace(
         probes[0],
         readings={key: float(value) for key, value in readings.items() if value is not None},
@@ -99,7 +99,7 @@ def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) ->
     )
 
 
-def _merge_facts(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
+def _merge_readings(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
     readings: dict[str, float] = {}
     for key in _SUMS:
         if all(key in step.readings for step in kept):
@@ -136,15 +136,15 @@ def _merge_reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
     for load in loads:
         for reason in drop_reasons(load.validity, CAUSED_BY_LOAD):
             by_code.setdefault(reason.code, []).append(reason)
-    return tuple(_count_loads_with(reasons, len(loads)) for reasons in by_code.values())
+    return tuple(_merge_same_code(reasons, len(loads)) for reasons in by_code.values())
 
 
-def _count_loads_with(reasons: Sequence[Reason], loads: int) -> Reason:
+def _merge_same_code(reasons: Sequence[Reason], loads: int) -> Reason:
     worst = next((one for one in reasons if one.level == Level.INVALID), reasons[0])
     return replace(worst, message=f"in {len(reasons)} of {loads} loads: {worst.message}")
 
 
-def _merge_outcomes(search: Mapping[str, Any]) -> list[Reason]:
+def _check_search_end(search: Mapping[str, Any]) -> list[Reason]:
     stopped = str(search["stopped"])
     if stopped == "converged":
         return []

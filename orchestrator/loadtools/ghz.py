@@ -113,7 +113,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield "rate", f"{spec.rate:g}: ghz takes whole calls a second only"
     if spec.model == "open" and spec.streams > 1:
         yield "streams", "ghz opens as many streams as a rate needs: leave streams out"
-    calls = _limit_calls(spec)
+    calls = _estimate_calls(spec)
     if calls is not None and calls > MAX_CALLS:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
@@ -123,7 +123,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         )
 
 
-def _limit_calls(spec: LoadSpec) -> float | None:
+def _estimate_calls(spec: LoadSpec) -> float | None:
     if spec.requests is not None or spec.duration_s is None:
         return spec.requests
     rate = spec.rate if spec.model == "open" else spec.expected_rate

@@ -19,7 +19,7 @@ _NEEDED: Mapping[str, type] = {
 
 def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return ghz's report; errors are in the rows. ToolOutputError if it is not valid."""
-    output = _check_output(report)
+    output = _parse_output(report)
     try:
         by_status = _count_answered(output)
         return ToolReport(by_status=by_status, matches=_do_rows_match(output, by_status, rows))
@@ -29,7 +29,7 @@ def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _check_output(report: bytes) -> dict[str, Any]:
+def _parse_output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
     except GARBAGE as error:
@@ -50,10 +50,10 @@ def _count_answered(output: Mapping[str, Any]) -> dict[int, int]:
         counts[code_number(name)] += count
     for _, text, count in failures(output["errorDistribution"]):
         counts[find_code(text)] -= count
-    return {code: count for code, count in _find_known_class(counts) if count}
+    return {code: count for code, count in _sort_known_codes(counts) if count}
 
 
-def _find_known_class(counts: Mapping[int | None, int]) -> list[tuple[int, int]]:
+def _sort_known_codes(counts: Mapping[int | None, int]) -> list[tuple[int, int]]:
     return sorted((code, count) for code, count in counts.items() if code is not None)
 
 

@@ -52,7 +52,7 @@ def _parse_report(
     report = ToolReport(
         by_status=by_status,
         errors=_count_errors(counts) if protocol else _count_unconnected(spec, counts, text),
-        error_texts={} if protocol else _find_texts(text),
+        error_texts={} if protocol else _build_error_texts(text),
         truncated=counts["started"] - counts["done"] if spec.duration_s is not None else 0,
         readings=_read_readings(text),
         matches=known and logged["answered"] + logged["failed"] == counts["done"],
@@ -88,7 +88,7 @@ def _count_unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> 
     return {kind: counts["errored"] or spec.connections}
 
 
-def _find_texts(text: str) -> dict[str, tuple[str, ...]]:
+def _build_error_texts(text: str) -> dict[str, tuple[str, ...]]:
     """Return why no connection was established."""
     if _NOT_AGREED in text:
         return {"h2_protocol": ("TLS agreed on no protocol that was asked for (ALPN)",)}

@@ -33,7 +33,9 @@ _SCANNERS = frozenset(
 Facts = Mapping[str, Any]
 
 
-def _check_hosts(code: str, hosts: Mapping[str, Facts], issues: Mapping[str, str]) -> Reason | None:
+def _build_hosts_reason(
+    code: str, hosts: Mapping[str, Facts], issues: Mapping[str, str]
+) -> Reason | None:
     """Return one reason for all affected hosts; `issues`: the observation by host."""
     several = len(hosts) > 1
     messages = [f"{what} on host {host}" if several else what for host, what in issues.items()]
@@ -48,7 +50,7 @@ def _check_measured(
     issues = {
         host: says(facts[key]) for host, facts in hosts.items() if rule.is_broken_by(facts.get(key))
     }
-    return _check_hosts(code, hosts, issues)
+    return _build_hosts_reason(code, hosts, issues)
 
 
 def _share(value: float) -> str:
@@ -107,7 +109,7 @@ def _check_used_by_others(code: str, evidence: Evidence) -> Reason | None:
         for host, facts in hosts.items()
         if THRESHOLDS[code].is_broken_by(facts.get("foreign_share"))
     }
-    return _check_hosts(code, hosts, issues)
+    return _build_hosts_reason(code, hosts, issues)
 
 
 def _format_names(facts: Facts) -> str:
@@ -150,7 +152,7 @@ def _check_virus_scan(evidence: Evidence) -> Reason | None:
             cores = each["cpu_s"] / seconds if seconds else None
             if each["name"] in _SCANNERS and cores and rule.is_broken_by(cores):
                 issues[host] = f"{each['name']} used {format_quantity(cores, 'cores')}"
-    return _check_hosts("virus_scan", hosts, issues)
+    return _build_hosts_reason("virus_scan", hosts, issues)
 
 
 def _check_clock_drop(evidence: Evidence) -> Reason | None:
@@ -196,7 +198,7 @@ def _on_battery(evidence: Evidence) -> Reason | None:
         for host, facts in looks.items()
         if facts.get("on_battery")
     }
-    return _check_hosts("on_battery", {**evidence.before, **evidence.during}, issues)
+    return _build_hosts_reason("on_battery", {**evidence.before, **evidence.during}, issues)
 
 
 def _check_ports(evidence: Evidence) -> Reason | None:
@@ -206,7 +208,7 @@ def _check_ports(evidence: Evidence) -> Reason | None:
         for host, facts in hosts.items()
         if facts.get("ports_exhausted")
     }
-    return _check_hosts("ports_exhausted", hosts, issues)
+    return _build_hosts_reason("ports_exhausted", hosts, issues)
 
 
 def _check_clock_step(evidence: Evidence) -> Reason | None:
@@ -231,7 +233,7 @@ def _check_reboot(evidence: Evidence) -> Reason | None:
         if None not in (boots := (before[host].get("boot_id"), during[host].get("boot_id")))
         and boots[0] != boots[1]
     }
-    return _check_hosts("rebooted", during, issues)
+    return _build_hosts_reason("rebooted", during, issues)
 
 
 def _build_counter_check(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:

@@ -130,7 +130,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         )
     if spec.rate is not None and spec.rate < 0.001:
         yield "rate", f"{spec.rate:g}: k6 takes 0.001 a second at least"
-    expected = _limit_requests(spec)
+    expected = _estimate_requests(spec)
     if expected is not None and expected > MAX_REQUESTS:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
@@ -156,7 +156,7 @@ def _estimate_length_s(spec: LoadSpec) -> float:
     return (spec.requests or 0) / spec.rate if spec.rate else math.inf
 
 
-def _limit_requests(spec: LoadSpec) -> float | None:
+def _estimate_requests(spec: LoadSpec) -> float | None:
     if spec.requests is not None or spec.duration_s is None:
         return spec.requests
     rate = spec.rate if spec.model == "open" else spec.expected_rate

@@ -13,7 +13,7 @@ _NOT_SENT = "not_sent"
 
 def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return k6's report, which the rows complete; ToolOutputError if it is not valid."""
-    output = _check_output(report)
+    output = _parse_output(report)
     try:
         by_status = {int(status): n for status, n in output["answered"].items()}
         return ToolReport(
@@ -25,7 +25,7 @@ def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _check_output(report: bytes) -> dict[str, Any]:
+def _parse_output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
     except GARBAGE as error:

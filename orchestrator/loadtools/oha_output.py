@@ -24,7 +24,7 @@ _MEANS = {
 
 def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return the report in oha's JSON; ToolOutputError if it is not valid."""
-    output = _check_output(tool_json)
+    output = _parse_output(tool_json)
     try:
         errors, truncated, texts = classify(output["errorDistribution"])
         return ToolReport(
@@ -41,7 +41,7 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _check_output(tool_json: bytes) -> dict[str, Any]:
+def _parse_output(tool_json: bytes) -> dict[str, Any]:
     try:
         output = json.loads(tool_json)
     except GARBAGE as error:

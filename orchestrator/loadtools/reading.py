@@ -72,7 +72,7 @@ def _assemble_reading(
     ok, other = _build_distribution(rows["ok"]), _build_distribution(rows["other"])
     load = _load_facts(spec, rows, result)
     window_end_s = report.ended_s or _find_window_end_s(load, rows, result)
-    planned = _read_planned(load)
+    planned = _count_planned(load)
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_from_rows(ok, other, rows, load, window_end_s),
@@ -100,10 +100,10 @@ def _assemble_reading(
         rows=rows,
         result=result,
     )
-    return _judge_validity(tool, report, evidence, readings, planned, window_end_s)
+    return _build_trial_reading(tool, report, evidence, readings, planned, window_end_s)
 
 
-def _judge_validity(
+def _build_trial_reading(
     tool: str,
     report: ToolReport,
     seen: Evidence,
@@ -166,7 +166,7 @@ def _find_window_end_s(
     return end
 
 
-def _read_planned(load: LoadFacts) -> float | None:
+def _count_planned(load: LoadFacts) -> float | None:
     """Return the number of requests that were due in the window of an open load."""
     if load.rate is None:
         return None

@@ -35,7 +35,7 @@ def _check_protocol(evidence: Evidence) -> Reason | None:
 def _check_response_size(evidence: Evidence) -> Reason | None:
     length = evidence.rows.get("length")
     declared = evidence.spec.response_bytes
-    good = declared or _list_checked_sizes(evidence)
+    good = declared or _find_size_range(evidence)
     if not length or good is None:
         return None
     if good[0] <= length["min"] and length["max"] <= good[1]:
@@ -47,7 +47,7 @@ def _check_response_size(evidence: Evidence) -> Reason | None:
     return THRESHOLDS["response_size" if declared else "response_changed"].build_reason(observation)
 
 
-def _list_checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
+def _find_size_range(evidence: Evidence) -> tuple[int, int] | None:
     """Return the body sizes in checks of the load's own request, if its responses should not vary.
 
     Tools differ in whether they count bytes before or after decoding a content coding.

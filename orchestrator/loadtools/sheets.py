@@ -98,14 +98,14 @@ def _list_lines(sheet: Capabilities) -> list[tuple[str, str]]:
         ("Method, headers, body", _request(sheet)),
         ("Content codings", _can(sheet.compression)),
         ("Without keep-alive", _can(sheet.keepalive_off)),
-        ("Timeouts", _format_limits(sheet)),
+        ("Timeouts", _format_timeouts(sheet)),
         ("Warm-up", _WARMUP[sheet.warmup]),
         ("Distribution", _DISTRIBUTION[sheet.distribution]),
         ("Reports each status", _REPORTS[sheet.status_codes]),
         ("Reports all errors", _REPORTS[sheet.errors]),
         ("Reports bytes received", _REPORTS[sheet.bytes_in]),
         ("Reports bytes sent", _REPORTS[sheet.bytes_out]),
-        ("Reports the protocol", _format_protocols(sheet)),
+        ("Reports the protocol", _format_reporting(sheet)),
         ("Verifies the certificate", _can(sheet.verifies_certificate)),
     ]
 
@@ -119,12 +119,12 @@ def _request(sheet: Capabilities) -> str:
     return ", ".join(name for name, can in parts if can) or "none"
 
 
-def _format_limits(sheet: Capabilities) -> str:
+def _format_timeouts(sheet: Capabilities) -> str:
     parts = (("request", sheet.request_timeout), ("connect", sheet.connect_timeout))
     return ", ".join(name for name, can in parts if can) or "none"
 
 
-def _format_protocols(sheet: Capabilities) -> str:
+def _format_reporting(sheet: Capabilities) -> str:
     reported = _REPORTS[sheet.reports_protocol].partition(":")[0]
     return (
         reported

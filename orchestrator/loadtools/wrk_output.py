@@ -22,20 +22,20 @@ class WrkReport:
 
 def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, ToolReport]:
     """Return both reports; ToolOutputError if the output is not valid."""
-    report = _read_value(tool_json)
+    report = _parse_report(tool_json)
     try:
         # A late response counts as answered, and has no latency.
         matches = rows["all"]["n"] == report.answered - report.late
     except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     try:
-        readings = _read_readings(report)
+        readings = _compute_readings(report)
     except ArithmeticError as error:
         raise ToolOutputError(f"wrk's report has an invalid number: {error}") from error
     return report, ToolReport(readings=readings, matches=matches, ended_s=report.duration_s)
 
 
-def _read_value(tool_json: bytes) -> WrkReport:
+def _parse_report(tool_json: bytes) -> WrkReport:
     try:
         report = json.loads(tool_json)
     except GARBAGE as error:
@@ -56,7 +56,7 @@ def _read_value(tool_json: bytes) -> WrkReport:
         ) from error
 
 
-def _read_readings(report: WrkReport) -> dict[str, float]:
+def _compute_readings(report: WrkReport) -> dict[str, float]:
     """Return metrics of the good responses that are known without knowing which ones they are."""
     if report.bad and report.late:
         # A response may be both.
@@ -77,9 +77,9 @@ def with_status_errors(reading: TrialReading, wrk: WrkReport) -> TrialReading:
         f"{wrk.bad} of {wrk.answered} answers had a status above 399; wrk does not report which, "
         "so the latencies of the good ones are unknown"
     )
-    reasons = tuple(_read_text(reason, message) for reason in reading.validity.reasons)
+    reasons = tuple(_replace_message(reason, message) for reason in reading.validity.reasons)
     return replace(reading, validity=replace(reading.validity, reasons=reasons))
 
 
-def _read_text(reason: Reason, message: str) -> Reason:
+def _replace_message(reason: Reason, message: str) -> Reason:
     return replace(reason, message=message) if reason.code == "http_errors" else reason

@@ -24,7 +24,7 @@ from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.measurements.age_check import find_age_errors
 from orchestrator.measurements.incoming import CommitMetadata, ResultIn, estimate_stored_bytes
-from orchestrator.measurements.ingest import forget_cached, prepare_results, record_stored
+from orchestrator.measurements.ingest import add_stored_size, forget_cached, prepare_results
 from orchestrator.measurements.names import Names, remember_commits
 from orchestrator.measurements.recording import MERGE, MeasuredRow, build_newest_sql
 from orchestrator.measurements.repeats import check_alike, check_repeats
@@ -154,10 +154,10 @@ def check_file(
         else:
             result = _set_project(line.result, project)
             size += estimate_stored_bytes(result)
-            _record_oldest(names, line.number, result)
+            _keep_oldest(names, line.number, result)
         if len(faults) >= MOST_FAULTS:
             break
-    faults += _find_unknown_names(member, names)
+    faults += _find_name_faults(member, names)
     if faults:
         raise InvalidRequestError.from_faults(faults[:MOST_FAULTS])
     if not count:
@@ -228,7 +228,7 @@ def store_batch(
         forget_cached()
         new = _store_batch(member, results, places, f"file {name}", note)
     if load_quotas(member.team).storage_bytes is not None:
-        record_stored(member, results, new)
+        add_stored_size(member, results, new)
     return new
 
 
@@ -236,7 +236,7 @@ def record_import_done(member: Member, name: str, accepted: int) -> None:
     record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
 
 
-def _record_oldest(
+def _keep_oldest(
     names: dict[tuple[str | None, str], tuple[int, ResultIn]], number: int, result: ResultIn
 ) -> None:
     """Remember, for each benchmark that a file names, the line with its oldest result."""
@@ -246,7 +246,7 @@ def _record_oldest(
         names[name] = number, result
 
 
-def _find_unknown_names(
+def _find_name_faults(
     member: Member, names: Mapping[tuple[str | None, str], tuple[int, ResultIn]]
 ) -> Iterator[tuple[str, str]]:
     """List benchmarks that do not exist, and results of known benchmarks that are too old."""
@@ -311,11 +311,11 @@ def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:
         if benchmark is not None:
             by_project[benchmark.project_id].setdefault(result.commit, result)
     for pk, by_sha in by_project.items():
-        rows = [_build_commit_metadata(result) for result in by_sha.values()]
+        rows = [_build_reported_commit(result) for result in by_sha.values()]
         remember_commits(pk, store_reported_commits(project=projects[pk], batch=rows))
 
 
-def _build_commit_metadata(result: ResultIn) -> ReportedCommit:
+def _build_reported_commit(result: ResultIn) -> ReportedCommit:
     return ReportedCommit(sha=result.commit, **dict(result.commit_facts or CommitMetadata()))
 
 

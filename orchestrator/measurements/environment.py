@@ -45,7 +45,7 @@ class TrialEnvironment:
     loads: int
 
 
-def load_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
+def build_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
     """Return the environment of each host that reported one, from the result.json of the trial."""
     before = result.get("hosts") or {}
     loads = [each.get("interference") or {} for each in read_loads(result)]
@@ -55,14 +55,14 @@ def load_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
         TrialEnvironment(
             host=names.get(label, label),
             before=before.get(label) or {},
-            during=find_worst([load[label] for load in loads if load.get(label)]),
+            during=merge_interference([load[label] for load in loads if load.get(label)]),
             loads=len(loads),
         )
         for label in labels
     ]
 
 
-def find_worst(looks: Sequence[Facts]) -> Facts:
+def merge_interference(looks: Sequence[Facts]) -> Facts:
     """Merge several INTERFERENCE: the highest numbers, the widest ranges, flags if set in any."""
     if len(looks) < 2:
         return looks[0] if looks else {}
@@ -74,7 +74,7 @@ def find_worst(looks: Sequence[Facts]) -> Facts:
     return {**worst, "foreign": busiest.get("foreign"), "reasons": missing_reasons}
 
 
-def load_applied_limits(trial: Trial) -> list[AppliedLimits]:
+def list_applied_limits(trial: Trial) -> list[AppliedLimits]:
     """Return the limits of the server, the load tool and the services, as read back on the host."""
     limits = trial.provenance.get("limits") or {}
     order = sorted(limits, key=lambda process: (process not in _TITLES, process))

@@ -76,7 +76,7 @@ def import_some() -> bool:
         logger.exception("a step of the import %s failed", claimed.pk)
         _pause(claimed, claim, error)
         return True
-    _lock_import(claimed, claim).update(claim=None, claimed_until=None)
+    _filter_claimed(claimed, claim).update(claim=None, claimed_until=None)
     return True
 
 
@@ -182,11 +182,11 @@ def _store(row: ResultImport, claim: UUID, member: Member, path: Path, total: in
 
 
 def _record_step(row: ResultImport, claim: UUID, **changes: object) -> None:
-    if not _lock_import(row, claim).update(claimed_until=Now() + CLAIM, **changes):
+    if not _filter_claimed(row, claim).update(claimed_until=Now() + CLAIM, **changes):
         raise _ClaimLostError
 
 
-def _lock_import(row: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
+def _filter_claimed(row: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
     return ResultImport.objects.filter(pk=row.pk, claim=claim)
 
 
@@ -200,7 +200,7 @@ def _finish(row: ResultImport, claim: UUID, member: Member) -> None:
 
 @transaction.atomic
 def _fail(row: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
-    if _lock_import(row, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
+    if _filter_claimed(row, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
         ImportPart.objects.filter(result_import=row).delete()
 
 
@@ -210,7 +210,9 @@ def _pause(row: ResultImport, claim: UUID, error: Exception) -> None:
     Only the log has its text, which may contain paths and statements of the server.
     """
     fault = f"internal error ({type(error).__name__}); the server's log has the details"
-    _lock_import(row, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
+    _filter_claimed(row, claim).update(
+        claim=None, claimed_until=Now() + RETRY, faults=[("", fault)]
+    )
 
 
 def _list_faults(error: PitwallError) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ def _check_metric(key: str) -> str:
     return key
 
 
-def _check_text(text: str) -> str:
+def _check_sent_id(text: str) -> str:
     if not text:
         raise ValueError(
             "give each result an id, such as build-812/trial-3: it distinguishes a repeated result "
@@ -46,7 +46,7 @@ Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 BlockName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 #: Optional in the schema, so that a missing id gets the message above.
 SentId = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_check_text)
+    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_check_sent_id)
 ]
 #: Far beyond any measured value; sums of larger values would overflow.
 Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]

@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.quotas import check_storage, load_quotas, record_import
+from orchestrator.accounts.quotas import add_storage_used, check_storage, load_quotas
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
@@ -62,7 +62,7 @@ def ingest_results(*, member: Member, results: Sequence[ResultIn], token: str = 
         forget_cached()
         accepted = _record_results(member, results, token)
     if limited:
-        record_stored(member, results, accepted)
+        add_stored_size(member, results, accepted)
     count("pitwall_results_total", accepted, way="post")
     return IngestResult(accepted=accepted, repeated=len(results) - accepted)
 
@@ -82,11 +82,11 @@ def _record_results(member: Member, results: Sequence[ResultIn], token: str) -> 
     return len(stored)
 
 
-def record_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
+def add_stored_size(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
     """Add the size of the `accepted` new results to the storage use of the team."""
     if accepted:
         each = sum(map(estimate_stored_bytes, results)) / len(results)
-        record_import(team=member.team, added=round(accepted * each))
+        add_storage_used(team=member.team, added=round(accepted * each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ def prepare_results(
     """
     names, now = Names(member), utc_now()
     benchmarks = _find_benchmarks(names, results, places, now)
-    metrics = _load_metrics(member.team.pk, {key for result in results for key in result.metrics})
+    metrics = _ensure_metrics(member.team.pk, {key for result in results for key in result.metrics})
     cases = names.cases(benchmarks, results)
     sent = []
     for number, (result, benchmark, case) in enumerate(
@@ -157,7 +157,7 @@ def _build_row(
     )
 
 
-def _load_metrics(team: int, keys: set[str]) -> Mapping[str, int]:
+def _ensure_metrics(team: int, keys: set[str]) -> Mapping[str, int]:
     shared = _ids.metrics
     known = {key: shared[team, key] for key in keys if (team, key) in shared}
     if missing := keys - known.keys():
@@ -196,7 +196,7 @@ def _list_other_ids(row: MeasuredRow) -> list[UUID]:
     given = (row.provenance or {}).get("id")
     if not given:
         return []
-    ids = [_derive_commit_id(row.commit, f"id\0{row.benchmark}\0{given}")]
+    ids = [_derive_result_id(row.commit, f"id\0{row.benchmark}\0{given}")]
     if _UUID.fullmatch(given):
         ids.append(UUID(given))
     return ids
@@ -208,10 +208,10 @@ def hash_reading_id(result: ResultIn, case: int, host: UUID, commit: int) -> UUI
     It begins with the number of the commit, so that results of a commit are adjacent in the index.
     The rest is a hash of the case, the host and the id of the sender.
     """
-    return _derive_commit_id(commit, f"sender\0{case}\0{host}\0{result.id}")
+    return _derive_result_id(commit, f"sender\0{case}\0{host}\0{result.id}")
 
 
-def _derive_commit_id(commit: int, text: str) -> UUID:
+def _derive_result_id(commit: int, text: str) -> UUID:
     drawn = int.from_bytes(sha256(text.encode()).digest()[:10], "big")
     value = (commit & 0xFFFF_FFFF_FFFF) << 80 | drawn
     value = value & ~(0xF << 76) | 0x8 << 76

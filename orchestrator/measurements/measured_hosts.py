@@ -9,7 +9,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.results.models import Series
 
 
-def load_measured_hosts(member: Member, benchmark: Benchmark) -> QuerySet[Host]:
+def load_visible_hosts(member: Member, benchmark: Benchmark) -> QuerySet[Host]:
     """Return all hosts of a member's team; for a visitor only those that measured the benchmark."""
     hosts = Host.objects.select_related("profile")
     if not isinstance(member, Visitor):

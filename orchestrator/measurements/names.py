@@ -145,10 +145,10 @@ class Names:
         if (known := _hosts.known.get(key)) is not None:
             return known
         host = provide_external_host(member=self._member, name=name, profile=profile)
-        return _hosts.keep(key, _load_host(host))
+        return _hosts.keep(key, _build_cached_host(host))
 
 
-def _load_host(host: Host) -> _CachedHost:
+def _build_cached_host(host: Host) -> _CachedHost:
     return _CachedHost(id=host.pk, is_external=host.transport == HostTransport.EXTERNAL)
 
 

@@ -37,19 +37,23 @@ class Cost:
     reason: str = ""
 
 
-def compute_prices(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
+def list_costs(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
     """Return all costs; `values`: measurements by metric key; `result`: its result.json."""
     return [
         Cost(metric=METRICS[key], value=values[key])
         if key in values
         else Cost(
-            metric=METRICS[key], value=None, reason=_explain_price(key, trial, values, result)
+            metric=METRICS[key],
+            value=None,
+            reason=_explain_missing_cost(key, trial, values, result),
         )
         for key in COSTS
     ]
 
 
-def _explain_price(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> str:
+def _explain_missing_cost(
+    key: str, trial: Trial, values: Mapping[str, float], result: Facts
+) -> str:
     if "capacity.probes" in values and key != "cost.money_per_1m":
         return "each load of the search has its own"
     if key in _USAGE:

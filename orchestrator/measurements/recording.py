@@ -171,12 +171,12 @@ def record(
     once = {row.id: row for row in rows}
     with _open_cursor() as cursor:
         # In id order: two senders of the same results must not deadlock.
-        table = (_build_reading(row, metrics) for row in sorted(once.values(), key=_read_id))
+        table = (_format_reading(row, metrics) for row in sorted(once.values(), key=_read_id))
         cursor.execute(_READINGS, _format_columns(table, 9), prepare=True)
         stored = {key for (key,) in cursor.fetchall()}
         new = [row for row in once.values() if row.id in stored]
         if new:
-            known, new_ids = _load_series_ids(cursor, new, metrics, ids)
+            known, new_ids = _ensure_series_ids(cursor, new, metrics, ids)
             _write_points(cursor, new, known | new_ids, metrics)
             if new_ids:
                 transaction.on_commit(partial(ids.learn_series, new_ids))
@@ -193,7 +193,7 @@ def _read_id(row: MeasuredRow) -> int:
     return row.id.int
 
 
-def _build_reading(row: MeasuredRow, metrics: Mapping[str, int]) -> tuple[str, ...]:
+def _format_reading(row: MeasuredRow, metrics: Mapping[str, int]) -> tuple[str, ...]:
     return (
         row.id.hex,
         str(row.case),
@@ -207,7 +207,7 @@ def _build_reading(row: MeasuredRow, metrics: Mapping[str, int]) -> tuple[str, .
     )
 
 
-def _load_series_ids(
+def _ensure_series_ids(
     cursor: Any, rows: Sequence[MeasuredRow], metrics: Mapping[str, int], ids: Ids
 ) -> tuple[dict[SeriesKey, int], dict[SeriesKey, int]]:
     """Return the ids that were cached, and those that were looked up or created now."""

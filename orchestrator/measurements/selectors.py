@@ -93,10 +93,10 @@ def load_trial_details(trial: Trial) -> TrialDetails:
 def load_requested_loads(trial: Trial) -> tuple[LoadSpec, ...] | None:
     """Return the loads of a trial as its definition specifies them, or None as above."""
     definition = trial.job.run.definition
-    return build_requested_loads(definition.pk, definition.digest, trial.case.parameters)
+    return load_case_loads(definition.pk, definition.digest, trial.case.parameters)
 
 
-def build_requested_loads(
+def load_case_loads(
     definition: UUID, digest: str, parameters: Mapping[str, Any]
 ) -> tuple[LoadSpec, ...] | None:
     """Return the loads of a case as the definition specifies them, or None as above."""

@@ -182,16 +182,16 @@ def _load_result(trial: Trial, load: LoadReading, keys: Collection[str]) -> Load
         validity=reading.validity.level,
         reasons=_list_reasons(reading.validity),
         readings={key: value for key, value in reading.readings.items() if key in keys},
-        encoded=_encode_histogram(reading.ok).encode() if reading.ok.n else b"",
+        encoded=_convert_distribution(reading.ok).encode() if reading.ok.n else b"",
     )
 
 
-def _encode_histogram(part: Distribution) -> stats_histogram.Histogram:
+def _convert_distribution(part: Distribution) -> stats_histogram.Histogram:
     return stats_histogram.Histogram.from_counts(part.value_us, part.count)
 
 
 def _build_histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
-    whole = _encode_histogram(part)
+    whole = _convert_distribution(part)
     return Histogram(trial=trial, kind=kind, encoded=whole.encode(), count=whole.total_count)
 
 

@@ -15,7 +15,7 @@ from orchestrator.accounts.sealed_columns import (
     load_key_ids,
     rotate_seals,
 )
-from orchestrator.accounts.vault import find_missing_keys, load_keyring
+from orchestrator.accounts.vault import describe_missing, get_keyring
 from orchestrator.archives.database.state import find_pending_migrations
 from orchestrator.benchmarks.access import find_projects_with_secrets
 from orchestrator.benchmarks.host_keys import find_projects_with_other_host_key
@@ -118,13 +118,13 @@ def check_clock() -> Iterator[Finding]:
 
 def check_sealed_secrets() -> Iterator[Finding]:
     try:
-        newest = load_keyring().newest
+        newest = get_keyring().newest
         broken = sum(map(_count_unopened, list_sealed_columns()))
     except PitwallError as error:
         yield build_failure("sealed secrets", str(error), "See the secret key above.")
         return
     if broken:
-        steps = find_missing_keys(load_key_ids())
+        steps = describe_missing(load_key_ids())
         again = "enter them again: `manage.py rotate_secrets --dry-run` lists them"
         fix = "; ".join(steps) or again
         yield build_failure(

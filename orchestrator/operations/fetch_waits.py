@@ -107,14 +107,14 @@ def is_fetch_awaited(fetch: Fetch, key: str) -> bool:
     return not has_succeeded and not fetch.has_failed_since(since, TRIES)
 
 
-def build_fetch_wait(request: HttpRequest) -> FetchWait:
+def get_fetch_wait(request: HttpRequest) -> FetchWait:
     wait: FetchWait = request.fetch_wait  # type: ignore[attr-defined]
     return wait
 
 
 def _build_wait_key(request: HttpRequest) -> str:
     who = request.headers.get("Authorization") or str(getattr(request.user, "pk", ""))
-    same = request.headers.get("Idempotency-Key", "").encode() or _hash_content(request)
+    same = request.headers.get("Idempotency-Key", "").encode() or _extract_content(request)
     parts = [who.encode(), str(request.method).encode(), request.get_full_path().encode(), same]
     digest = sha256()
     for part in parts:
@@ -122,7 +122,7 @@ def _build_wait_key(request: HttpRequest) -> str:
     return f"fetch-wait:{digest.hexdigest()}"
 
 
-def _hash_content(request: HttpRequest) -> bytes:
+def _extract_content(request: HttpRequest) -> bytes:
     """Return the fields of a form, or the body of another request.
 
     A form that is sent again has another CSRF token and may be encoded differently.

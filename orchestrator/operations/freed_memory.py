@@ -14,7 +14,7 @@ LARGE_BYTES = 2**20
 ARENAS = 2
 
 
-def return_freed_memory() -> None:
+def configure_malloc() -> None:
     """Keep threads from hoarding freed memory. Without glibc this does nothing.
 
     By default glibc raises the threshold for large blocks when one is freed. Later blocks of that

@@ -11,7 +11,7 @@ from orchestrator.alerts.models import Delivery, DeliveryState
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
-from orchestrator.runs.claims import load_due_jobs
+from orchestrator.runs.claims import load_due_job_ids
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JOB_ACTIVE, JobState
 
@@ -69,7 +69,7 @@ def _load_job_gauges() -> dict[str, Samples]:
         phases[word if word in PHASES else "other"] += 1
     return {
         "pitwall_jobs": _label_samples("phase", phases),
-        "pitwall_jobs_overdue": {(): len(load_due_jobs(late_by_s=OVERDUE_S))},
+        "pitwall_jobs_overdue": {(): len(load_due_job_ids(late_by_s=OVERDUE_S))},
     }
 
 

@@ -25,7 +25,7 @@ def render_metrics() -> str:
     """
     samples: dict[str, Samples] = {}
     up: dict[Labels, float] = {}
-    for part, ask in (("database", load_database_gauges), ("redis", _load_redis_gauges)):
+    for part, ask in (("database", load_database_gauges), ("redis", _load_redis_samples)):
         try:
             samples.update(ask())
             up[(("part", part),)] = 1.0
@@ -39,7 +39,7 @@ def _fill_families(samples: Mapping[str, Samples]) -> list[Family]:
     return [replace(family, samples=samples.get(name, {})) for name, family in FAMILIES.items()]
 
 
-def _load_redis_gauges() -> dict[str, Samples]:
+def _load_redis_samples() -> dict[str, Samples]:
     flush_counts()
     return {**group_counts(load_counts()), **_load_process_gauges()}
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from orchestrator.operations.database_limits import limit_sessions
-from orchestrator.operations.freed_memory import return_freed_memory
+from orchestrator.operations.freed_memory import configure_malloc
 from orchestrator.operations.garbage import limit_garbage
 from orchestrator.operations.heartbeat_thread import start_heartbeats, stop_heartbeats
 from orchestrator.operations.tracing import start_tracing, stop_tracing
@@ -11,7 +11,7 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 def begin_process(process: str) -> None:
     """Initialise a `web`, `worker`, `fetcher` or `beat` after its fork."""
-    return_freed_memory()
+    configure_malloc()
     limit_sessions(process)
     if settings.TRACES:
         start_tracing(process)

@@ -8,7 +8,7 @@ from orchestrator.stats.bisection import (
     Culprit,
     NextMeasurement,
     compute_culprit_chances,
-    count_blocks_to_ask,
+    compute_step_blocks,
     has_effect,
     plan_step,
 )
@@ -22,7 +22,7 @@ def choose_next_step(search: Bisection) -> NextMeasurement | Culprit:
     effect, error = read_effect(search.change_point)
     return plan_step(
         len(search.path),
-        load_answers(search),
+        read_answers(search),
         effect=effect,
         effect_error=error,
         unbuildable=search.unbuildable,
@@ -32,7 +32,7 @@ def choose_next_step(search: Bisection) -> NextMeasurement | Culprit:
 def compute_chances(search: Bisection) -> tuple[float, ...]:
     effect, error = read_effect(search.change_point)
     return compute_culprit_chances(
-        len(search.path), load_answers(search), effect=effect, effect_error=error
+        len(search.path), read_answers(search), effect=effect, effect_error=error
     )
 
 
@@ -53,10 +53,10 @@ def read_effect(row: ChangePoint) -> tuple[float, float]:
 def count_step_blocks(row: ChangePoint) -> int:
     """Return how many blocks a step of the bisection should have."""
     effect, error = read_effect(row)
-    return count_blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
+    return compute_step_blocks(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
 
 
-def load_answers(search: Bisection) -> list[Answer]:
+def read_answers(search: Bisection) -> list[Answer]:
     return [
         Answer(**{key: value for key, value in answer.items() if key not in {"run", "bad"}})
         for answer in search.answers

@@ -26,7 +26,7 @@ from orchestrator.regressions.bisection_answers import (
     count_step_blocks,
     read_effect,
 )
-from orchestrator.regressions.change_points import record_revision
+from orchestrator.regressions.change_points import add_revision
 from orchestrator.regressions.commit_paths import (
     find_merged_path,
     find_path_between,
@@ -109,11 +109,11 @@ def _begin_bisection(row: ChangePoint, good: Commit, path: list[str]) -> Bisecti
         _name_culprit(row, load_path_commits(row, path)[0])
         return None
     if not path or len(path) > MOST_COMMITS:
-        record_revision(row, f"no bisection: {len(path)} commits are in between")
+        add_revision(row, f"no bisection: {len(path)} commits are in between")
         row.save()
         return None
     search = Bisection.objects.create(change_point=row, good=good, path=path)
-    record_revision(row, f"bisecting {len(path)} commits")
+    add_revision(row, f"bisecting {len(path)} commits")
     row.save()
     return search
 
@@ -216,7 +216,7 @@ def _end_bisection(search: Bisection, culprit: Culprit) -> None:
         Bisection.objects.create(
             change_point=row, good=merged.base, path=[*merged.path, commit.sha]
         )
-        record_revision(row, f"{commit.short_sha} is a merge: bisecting the merged commits")
+        add_revision(row, f"{commit.short_sha} is a merge: bisecting the merged commits")
         row.save()
         return
     _name_culprit(row, commit)
@@ -236,14 +236,14 @@ def _name_culprit(row: ChangePoint, commit: Commit) -> None:
     )
     for each in [row, *others.exclude(pk=row.pk)]:
         each.culprit = commit
-        record_revision(each, f"caused by {commit.short_sha}")
+        add_revision(each, f"caused by {commit.short_sha}")
         each.save()
 
 
 def _finish_bisection(search: Bisection, state: BisectionState, message: str) -> None:
     search.state, search.message, search.ended_at = state, message[:2000], utc_now()
     if state != BisectionState.FOUND:
-        record_revision(search.change_point, f"the bisection ended: {message}"[:500])
+        add_revision(search.change_point, f"the bisection ended: {message}"[:500])
         search.change_point.save()
 
 
@@ -267,7 +267,7 @@ def _share_culprits() -> None:
         change = known.select_related("culprit").order_by("pk").first()
         if change is not None and change.culprit is not None:
             row.culprit = change.culprit
-            record_revision(row, f"caused by {change.culprit.short_sha}")
+            add_revision(row, f"caused by {change.culprit.short_sha}")
             row.save()
 
 
@@ -284,12 +284,12 @@ def _to_search() -> list[ChangePoint]:
         series__benchmark__project__bisect_changes=True,
     ).exclude(run__in=searched.values("change_point__run"))
     clearest: dict[UUID | None, ChangePoint] = {}
-    for row in sorted(rows, key=_rank_vagueness):
+    for row in sorted(rows, key=_compute_relative_error):
         clearest.setdefault(row.run_id, row)
     return list(clearest.values())
 
 
-def _rank_vagueness(row: ChangePoint) -> float:
+def _compute_relative_error(row: ChangePoint) -> float:
     effect, error = read_effect(row)
     return error / abs(effect) if effect else math.inf
 

@@ -75,7 +75,7 @@ def load_series_changes(series: Iterable[int]) -> dict[int, tuple[ChangeSummary,
     rows = with_parts(ChangePoint.objects.filter(series__in=list(series)))
     by_series: dict[int, list[ChangeSummary]] = defaultdict(list)
     for row in rows.order_by("commit__position", "pk"):
-        by_series[row.series_id].append(build_change_mark(row))
+        by_series[row.series_id].append(build_change_summary(row))
     return {number: tuple(marks) for number, marks in by_series.items()}
 
 
@@ -155,7 +155,7 @@ def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[
     ).annotate(searching=Exists(running))
 
 
-def build_change_mark(row: Any) -> ChangeSummary:
+def build_change_summary(row: Any) -> ChangeSummary:
     """Return the mark for a row of `with_parts`."""
     confirmed_interval = None
     if row.confirmed_low is not None and row.confirmed_high is not None:
@@ -197,7 +197,7 @@ def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
         if row.state == ChangeState.DISMISSED:
             raise ConflictError("this change point is already dismissed")
         row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"
-        record_revision(row, row.message)
+        add_revision(row, row.message)
         row.save()
         Bisection.objects.filter(change_point=row, state=BisectionState.RUNNING).update(
             state=BisectionState.STOPPED,
@@ -260,7 +260,7 @@ def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
         made.delete()
 
 
-def record_revision(row: ChangePoint, text: str) -> None:
+def add_revision(row: ChangePoint, text: str) -> None:
     """Add a line to the revisions of a change point; the caller saves the row."""
     row.revised_at = utc_now()
     row.revisions = [*row.revisions, {"at": row.revised_at.isoformat(), "text": text}][

@@ -1,7 +1,7 @@
 """Apply the result of a confirmation run to a change point, also of another metric."""
 
 from cli.pitwall.units import format_change
-from orchestrator.regressions.change_points import record_revision
+from orchestrator.regressions.change_points import add_revision
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
@@ -21,7 +21,7 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
     )
     row.state, row.message = _judge_outcome(row, outcome)
     row.final = row.state == ChangeState.OPEN
-    record_revision(row, row.message)
+    add_revision(row, row.message)
     row.save()
 
 

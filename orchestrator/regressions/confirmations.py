@@ -19,7 +19,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
 from orchestrator.fleet.models import HostTransport
-from orchestrator.regressions.change_points import change_for, record_revision
+from orchestrator.regressions.change_points import add_revision, change_for
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.regressions.confirmation_runs import (
     CASES_LENGTH,
@@ -90,12 +90,12 @@ def judge(change_id: UUID) -> None:
         if outcome is not None and outcome.change is not None:
             store_outcome(row, outcome)
             return
-        _record_nothing_measured(row, row.run)
-        record_revision(row, row.message)
+        _reopen_unmeasured(row, row.run)
+        add_revision(row, row.message)
         row.save()
 
 
-def _record_nothing_measured(row: ChangePoint, run: Run) -> None:
+def _reopen_unmeasured(row: ChangePoint, run: Run) -> None:
     again = run.state != RunState.CANCELLED and row.confirmation_runs < MOST_TRIES
     detail = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {detail}"
@@ -115,7 +115,7 @@ def _abandon_confirmation(change_id: UUID) -> None:
             return
         run, row.run, row.state, row.final = row.run, None, ChangeState.OPEN, True
         row.message = f"not confirmed: {row.series.host.name} was not free within {hours:.0f} hours"
-        record_revision(row, row.message)
+        add_revision(row, row.message)
         row.save()
         team = row.series.benchmark.project.team
         if run is not None and run.state not in RUN_ENDED and run.cancel_requested_at is None:
@@ -198,7 +198,7 @@ def _begin_confirmation(
         row.state, row.run, row.final = ChangeState.CONFIRMING, run, False
         row.confirmation_runs += 1
         row.message = f"measured again: {row.before.short_sha} against {row.commit.short_sha}"
-        record_revision(row, row.message)
+        add_revision(row, row.message)
         row.save()
     return run
 
@@ -214,7 +214,7 @@ def _record_message(rows: Iterable[ChangePoint], message: str, *, final: bool = 
     for row in rows:
         if (row.message, row.final) != (message, final):
             row.message, row.final = message, final
-            record_revision(row, message)
+            add_revision(row, message)
             row.save()
 
 

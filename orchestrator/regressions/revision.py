@@ -11,7 +11,7 @@ from cli.pitwall.units import format_change
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HostTransport
-from orchestrator.regressions.change_points import record_revision
+from orchestrator.regressions.change_points import add_revision
 from orchestrator.regressions.main_line import LinePoint
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState, Series
 from orchestrator.stats.changes import Change, Changes
@@ -140,7 +140,7 @@ def _retire_change(row: ChangePoint, *, displaced: bool) -> None:
     row.seen = False
     if row.state == ChangeState.OPEN or displaced:
         row.state = ChangeState.SUPERSEDED
-    record_revision(row, "no longer detected with newer points")
+    add_revision(row, "no longer detected with newer points")
     row.save()
 
 
@@ -158,7 +158,7 @@ def _update_change(row: ChangePoint, facts: dict[str, Any]) -> None:
         row.state, row.final = ChangeState.OPEN, False
         notes.append("will be measured again")
     if notes:
-        record_revision(row, "; ".join(notes))
+        add_revision(row, "; ".join(notes))
     row.save()
 
 
@@ -188,6 +188,6 @@ def _add(
         series=series, recent=recent, final=bool(message), message=message, found_at=utc_now(),
         **facts,
     )  # fmt: skip
-    record_revision(row, f"found: {format_change(change.change)}")
+    add_revision(row, f"found: {format_change(change.change)}")
     row.save(force_insert=True)
     return row

@@ -16,7 +16,7 @@ _USUAL = ("requests.rate", "latency.p50")
 Points = Mapping[tuple[int, UUID], Mapping[str, int]]
 
 
-def load_points_behind(report: Report) -> Points:
+def load_cell_series(report: Report) -> Points:
     """Return the series of all cells of a report, with one query."""
     origins = {cell.origin for cell in _list_cells(report) if cell.origin is not None}
     if not origins:

@@ -13,8 +13,8 @@ from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.reports.pivot_bases import (
     Bases,
     build_base_notes,
+    build_bases,
     compute_change,
-    find_bases,
 )
 from orchestrator.reports.pivot_cells import (
     CellValue,
@@ -86,7 +86,7 @@ def pivot(
     columns = tuple(each.build_column(table, frame.spreads) for each in frame.spreads)
     models = {each.model for each in seen if each.model and not each.is_published}
     rows, sorted_by = rank_rows(
-        rows, columns, table.sort, groups=_group_headings(frame), models=models
+        rows, columns, table.sort, groups=_find_group_headings(frame), models=models
     )
     return PivotTable(
         title=table.title,
@@ -128,7 +128,7 @@ def _build_frame(
         columns=columns,
         dimensions=dimensions,
         added=frozenset(added),
-        bases=find_bases(seen, axes),
+        bases=build_bases(seen, axes),
     )
 
 
@@ -274,7 +274,7 @@ def _subtract_column(
     return compute_difference(one, other, shown, column.spec.decimals)
 
 
-def _group_headings(frame: _Frame) -> list[int]:
+def _find_group_headings(frame: _Frame) -> list[int]:
     """Return the headings that separate rankings: the varying dimensions that were added."""
     return [n for n, each in enumerate(frame.dimensions) if each.dimension in frame.added]
 

@@ -18,7 +18,7 @@ class Bases:
     places: Mapping[Hashable, Observation]
 
 
-def find_bases(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
+def build_bases(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
     return Bases(
         axes=axes,
         cases={each.rest: each for each in seen if each.baseline},

@@ -126,7 +126,7 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
     values = [each.values[measure.metric] for each in counted if measure.metric in each.values]
     summary = _estimate(seen, values, measure)
     if summary is None:
-        return CellValue(cell=_explain_empty(seen, counted, measure))
+        return CellValue(cell=_build_missing_cell(seen, counted, measure))
     unit = _choose_unit(measure)
     known = [each for each in counted if measure.metric in each.values] or counted
     blank = Cell(
@@ -148,7 +148,7 @@ def _estimate(seen: Observation, values: Sequence[float], measure: Measure) -> E
     return None if merged is None else estimate_around(merged, values)
 
 
-def _explain_empty(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:
+def _build_missing_cell(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:
     if seen.unsupported and not counted:
         return _build_reason_cell("unsupported", seen.unsupported)
     if counted:

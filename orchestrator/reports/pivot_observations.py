@@ -186,7 +186,7 @@ def _build_reference_observation(
     )
 
 
-def list_used_dimensions(
+def list_all_dimensions(
     scope: Scope, seen: Sequence[Observation]
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return all dimensions with their values, in the order of the definition."""

@@ -32,7 +32,7 @@ def rank_rows(
         together[_read_group(row, groups)].append(row)
     ranked: list[TableRow] = []
     for number, group in enumerate(together.values()):
-        inside = list(_rank_column(group, columns[place], sort, place))
+        inside = list(_rank_by_column(group, columns[place], sort, place))
         ranked += [replace(inside[0], first_of_group=number > 0), *inside[1:]]
     return ranked, place
 
@@ -69,7 +69,7 @@ def _read_group(row: TableRow, groups: Sequence[int]) -> tuple[str, ...]:
     return tuple(row.heads[place] for place in groups)
 
 
-def _rank_column(
+def _rank_by_column(
     rows: Sequence[TableRow], column: TableColumn, sort: Sort, place: int
 ) -> Iterator[TableRow]:
     """Yield rows with a value first; those of reference results are among them without a rank."""

@@ -59,7 +59,7 @@ def load_tried_cells(
     counted = [row.pk for _, group in rows.values() for row in group if row.counts]
     values = defaultdict(dict, load_values(counted, keys))
     distributions = _load_distributions(
-        counted, {*keys, *merged} - _list_stored_metrics(keys), merged
+        counted, {*keys, *merged} - _exclude_percentiles(keys), merged
     )
     _add_percentiles(values, distributions, keys)
     before = _load_merged(rows) if merged and not one_run else {}
@@ -68,7 +68,7 @@ def load_tried_cells(
             version=version,
             trials=tuple(row.pk for row in group if row.counts),
             samples=tuple(_sample(row, values.get(row.pk, {})) for row in group),
-            merged=_merge_percentiles([*before.get((*cell, version), ()),
+            merged=_compute_percentiles([*before.get((*cell, version), ()),
                             *(distributions[row.pk] for row in group if row.pk in distributions)],
                            merged),
         )
@@ -117,7 +117,7 @@ def _load_merged(
     }
 
 
-def _list_stored_metrics(keys: Collection[str]) -> set[str]:
+def _exclude_percentiles(keys: Collection[str]) -> set[str]:
     """Return the keys that are not percentiles: only measurements have them."""
     return {key for key in keys if parse_percentile(key) is None}
 
@@ -161,7 +161,9 @@ def _add_percentiles(
                 values[trial][key] = distribution.percentile(percentile) / 1e6
 
 
-def _merge_percentiles(parts: Sequence[Distribution], wanted: Collection[str]) -> dict[str, float]:
+def _compute_percentiles(
+    parts: Sequence[Distribution], wanted: Collection[str]
+) -> dict[str, float]:
     if not parts or not wanted:
         return {}
     whole = Distribution.merged(parts)

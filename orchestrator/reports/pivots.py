@@ -20,7 +20,7 @@ from orchestrator.benchmarks.selectors import (
 from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.measured_hosts import load_measured_hosts
+from orchestrator.measurements.measured_hosts import load_visible_hosts
 from orchestrator.measurements.version_keys import read_results_version
 from orchestrator.reports.pivot import pivot
 from orchestrator.reports.pivot_columns import select_observations
@@ -29,7 +29,7 @@ from orchestrator.reports.pivot_model import Observation, PivotTable
 from orchestrator.reports.pivot_observations import (
     Scope,
     build_scope,
-    list_used_dimensions,
+    list_all_dimensions,
     load_observations,
     load_reference_observations,
 )
@@ -90,7 +90,7 @@ def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) ->
     ]
     seen = select_observations(seen, spec.cases, "cases")
     if isinstance(member, Visitor):
-        seen = [_clear_host_facts(each) for each in seen]
+        seen = [_clear_messages(each) for each in seen]
     versions = _list_versions(seen)
     return Report(
         spec=spec,
@@ -109,7 +109,7 @@ def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) ->
 
 
 def _build_tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]:
-    names, orders = list_used_dimensions(scope, seen)
+    names, orders = list_all_dimensions(scope, seen)
     _check_dimensions(scope.report, names)
     axes = tuple(scope.spec.matrix)
     return tuple(
@@ -117,7 +117,7 @@ def _build_tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable
     )
 
 
-def _clear_host_facts(seen: Observation) -> Observation:
+def _clear_messages(seen: Observation) -> Observation:
     """Remove messages of hosts and their programs, which only members may see."""
     return replace(seen, samples=tuple(replace(each, message="") for each in seen.samples))
 
@@ -162,7 +162,7 @@ def _load_commits(
     return named
 
 
-def load_visitor_commit(member: Member, spec: ReportSpec, ref: str) -> str:
+def load_visitor_sha(member: Member, spec: ReportSpec, ref: str) -> str:
     """Return the full hash of the measured commit that a visitor names by at least 7 digits.
 
     NotFoundError for everything else, including branches and tags: only members may see their names
@@ -214,7 +214,7 @@ def _load_hosts(
     member: Member, spec: ReportSpec, benchmark: Benchmark, cells: Collection[CellKey]
 ) -> list[Host]:
     """Return the requested hosts by name, by default those with trials."""
-    hosts = load_measured_hosts(member, benchmark).order_by("name")
+    hosts = load_visible_hosts(member, benchmark).order_by("name")
     if spec.hosts:
         missing = set(spec.hosts) - {host.name for host in hosts}
         if missing:

@@ -75,7 +75,7 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     if times["first"] and times["last"]:
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
     yield "Load of the definition", _load(report)
-    yield "Trials", _count_outcomes(report)
+    yield "Trials", _format_outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
     if issues := count_validity_issues(list(suspect)):
         yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in issues)
@@ -87,7 +87,7 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
 
 
-def _count_outcomes(report: Report) -> str:
+def _format_outcomes(report: Report) -> str:
     """Return `90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
     known = (
         "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
-from orchestrator.accounts.quotas import check_storage, load_quotas, record_import
+from orchestrator.accounts.quotas import add_storage_used, check_storage, load_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
@@ -115,7 +115,7 @@ def import_results(
         )
         added, changed = _store(source, rows, progress)
         if quotas.storage_bytes is not None:
-            record_import(team=member.team, added=added * BYTES_A_FIGURE)
+            add_storage_used(team=member.team, added=added * BYTES_A_FIGURE)
         record_audit(
             member=member, action="references.imported", subject=f"{name}: {len(rows)} figures"
         )
@@ -170,7 +170,7 @@ def _list_texts(row: Row) -> Iterator[tuple[str, str]]:
 def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tuple[int, int]:
     """Store the rows; return how many were added, and how many changed."""
     # Before the COPY: during it the connection cannot be used for queries.
-    profiles = _load_profiles(source.team)
+    profiles = _load_profile_ids(source.team)
     with connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(f"COPY incoming ({_NAMES}) FROM STDIN") as copy:
@@ -221,7 +221,7 @@ def _build_identity(row: Row) -> list[object]:
     ]  # fmt: skip
 
 
-def _load_profiles(team: Team) -> Mapping[str, int]:
+def _load_profile_ids(team: Team) -> Mapping[str, int]:
     """Map the team's hardware profiles by their possible names in a file: slug and name."""
     known = list(team.profiles.values_list("pk", "slug", "name"))
     by_name = {name.lower(): pk for pk, _, name in known}

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from orchestrator.benchmarks.choice import compile_condition
-from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
+from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
 from orchestrator.benchmarks.fields import Name, Strict, refuse
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.yaml_text import parse_yaml
@@ -46,7 +46,7 @@ def find_known_metric(key: str) -> Metric | None:
     return metric
 
 
-def _check_named(data: object) -> object:
+def _expand_dimension(data: object) -> object:
     return {"dimension": data} if isinstance(data, str) else data
 
 
@@ -159,7 +159,8 @@ class TableSpec(Strict):
     description: Annotated[str, Field(max_length=5000)] = ""
     cases: Expression = ""
     rows: Annotated[
-        list[Annotated[Dimension, BeforeValidator(_check_named)]], Field(min_length=1, max_length=8)
+        list[Annotated[Dimension, BeforeValidator(_expand_dimension)]],
+        Field(min_length=1, max_length=8),
     ]
     columns: Annotated[list[Column], Field(min_length=1, max_length=40)]
     metrics: Annotated[list[Measure], Field(max_length=40)] = []
@@ -302,7 +303,7 @@ def _parse_mapping(source: str) -> dict[str, Any]:
     try:
         data = parse_yaml(source)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {describe_yaml_error(error)}") from error
     except (RecursionError, ValueError) as error:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):

@@ -33,13 +33,13 @@ def resolve_shared_page(member: Member, address: str) -> SharedPage:
             field="page",
         )
     parameters = {key: str(value) for key, value in match.kwargs.items()}
-    project, title = _describe_page(member, name, match.kwargs, QueryDict(parts.query))
+    project, title = _load_page_info(member, name, match.kwargs, QueryDict(parts.query))
     return SharedPage(
         project=project, page=name, parameters=parameters, query=parts.query, title=title
     )
 
 
-def _describe_page(
+def _load_page_info(
     member: Member, name: str, parameters: Mapping[str, Any], query: QueryDict
 ) -> tuple[Project, str]:
     """Return the project of a page, and its name in lists."""
@@ -51,12 +51,12 @@ def _describe_page(
         report = load_saved_report(member, parameters["slug"])
         return report.benchmark.project, f"Report {report.title}"
     if name == "compare":
-        return _describe_comparison_page(member, query)
+        return _load_comparison_info(member, query)
     project = load_project(member, parameters["project"])
     return project, f"Badge of {project.name}/{parameters['slug']}"
 
 
-def _describe_comparison_page(member: Member, query: QueryDict) -> tuple[Project, str]:
+def _load_comparison_info(member: Member, query: QueryDict) -> tuple[Project, str]:
     key = query.get("benchmark", "")
     sides = [query.get(each, "").strip()[:10] for each in ("baseline", "contender")]
     if not key or not all(sides):

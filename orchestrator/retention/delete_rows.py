@@ -94,7 +94,7 @@ DELETE FROM results_pointhistogram row WHERE row.commit_id = ANY(%s) AND NOT EXI
 
 def remove_files(run: Run) -> DeletedRows:
     """Delete raw output of the run's trials."""
-    return _record_removal(_REMOVE_FILES, [run.pk, FILES], limit=FILES)
+    return _run_deletion(_REMOVE_FILES, [run.pk, FILES], limit=FILES)
 
 
 def merge_distributions(run: Run) -> DeletedRows:
@@ -133,12 +133,12 @@ def remove_trials(run: Run) -> DeletedRows:
 
 def remove_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> DeletedRows:
     """Delete single imported results; the points that contain them stay."""
-    return _record_removal(_REMOVE_READINGS, [project.pk, cutoff, list(kept), LIGHT], limit=LIGHT)
+    return _run_deletion(_REMOVE_READINGS, [project.pk, cutoff, list(kept), LIGHT], limit=LIGHT)
 
 
 def remove_points(commits: Sequence[int], cutoff: datetime) -> DeletedRows:
     """Delete points of these commits, except of commits that were measured again since."""
-    gone = _record_removal(_REMOVE_POINTS, [list(commits), cutoff, LIGHT], limit=LIGHT)
+    gone = _run_deletion(_REMOVE_POINTS, [list(commits), cutoff, LIGHT], limit=LIGHT)
     with connection.cursor() as cursor:
         cursor.execute(_REMOVE_POINT_HISTOGRAMS, [list(commits)])
     return gone
@@ -233,7 +233,7 @@ def _measure_trials(trials: Sequence[UUID]) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _record_removal(sql: str, values: list[Any], *, limit: int) -> DeletedRows:
+def _run_deletion(sql: str, values: list[Any], *, limit: int) -> DeletedRows:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         rows, size = cursor.fetchone()

@@ -187,7 +187,7 @@ def _remove_from_project(
     if kind == RemovalKind.READINGS:
         gone = delete_rows.remove_readings(project, cutoff, kept.commits)
     else:
-        commits = _select_spare_points(project, held, cutoff, kept)
+        commits = _select_spare_commits(project, held, cutoff, kept)
         gone = delete_rows.remove_points(commits, cutoff)
     if not gone.rows:
         return False
@@ -198,7 +198,7 @@ def _remove_from_project(
     return True
 
 
-def _select_spare_points(
+def _select_spare_commits(
     project: Project, held: Retention, cutoff: datetime, kept: RetainedData
 ) -> tuple[int, ...]:
     assert held.keep_every is not None, "the database refuses points_days without it"
@@ -210,7 +210,7 @@ def _count_project_rows(
 ) -> DeletedRows:
     if kind == RemovalKind.READINGS:
         return delete_rows.count_readings(project, cutoff, kept.commits)
-    return delete_rows.count_points(_select_spare_points(project, retention, cutoff, kept), cutoff)
+    return delete_rows.count_points(_select_spare_commits(project, retention, cutoff, kept), cutoff)
 
 
 def _add(removal: Removal, gone: DeletedRows, *, ended_at: datetime | None) -> None:

@@ -68,7 +68,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
     """Cancel one case of a run on all its hosts; a running trial ends at the next poll."""
     member.require(Role.MEMBER, to="cancel a case")
-    run = _load_running(member, run_id)
+    run = _load_unended_run(member, run_id)
     with transaction.atomic():
         mine = Trial.objects.filter(job__run=run, case=case_id).values("job")
         jobs = list(run.jobs.select_for_update().filter(pk__in=mine).order_by("pk"))
@@ -85,7 +85,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
 def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
     """Cancel one job of a run: a queued one ends now, an active one at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a job")
-    run = _load_running(member, run_id)
+    run = _load_unended_run(member, run_id)
     with transaction.atomic():
         job = run.jobs.select_for_update().filter(pk=job_id).first()
         if job is None:
@@ -115,13 +115,13 @@ def must_stop(job: Job) -> bool:
     return run.exists() or _filter_cancelled(job).filter(at_once).exists()
 
 
-def load_cancelled_trials(job: Job) -> list[str]:
+def load_cancelled_trial_ids(job: Job) -> list[str]:
     """Return the ids of the cancelled trials in the current round of the job."""
     trials = _filter_cancelled(job).filter(round=job.round).order_by("position")
     return [str(pk) for pk in trials.values_list("pk", flat=True)]
 
 
-def load_cancelled_cases(job: Job) -> dict[int, str]:
+def load_cancel_reasons(job: Job) -> dict[int, str]:
     """Map the keys of cases with cancelled trials to the reason."""
     return dict(_filter_cancelled(job).order_by("position").values_list("case", "message"))
 
@@ -130,7 +130,7 @@ def _filter_cancelled(job: Job) -> QuerySet[Trial]:
     return Trial.objects.filter(job=job.pk, state=TrialState.SKIPPED, message__startswith=CANCELLED)
 
 
-def _load_running(member: Member, run_id: UUID) -> Run:
+def _load_unended_run(member: Member, run_id: UUID) -> Run:
     run = selectors.load_run(member, run_id)
     if run.state in RUN_ENDED:
         raise ConflictError(f"this run has already ended: it is {run.state}")

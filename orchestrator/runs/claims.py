@@ -39,7 +39,7 @@ def build_deadline(seconds: float) -> CombinedExpression:
     return Now() + timedelta(seconds=seconds)
 
 
-def load_due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
+def load_due_job_ids(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
     """Return active jobs whose poll is overdue by `late_by_s` and that no live worker has
     claimed."""
     since = build_deadline(-late_by_s)

@@ -119,7 +119,7 @@ class Grid:
     by_host: bool
 
 
-def build_grid(progress: RunProgress) -> Grid:
+def load_grid(progress: RunProgress) -> Grid:
     """Return the grid with three queries, for a run of any size."""
     jobs = {part.job.pk: part.job for part in progress.jobs}
     hosts = _build_host_columns(jobs.values())
@@ -137,7 +137,7 @@ def build_grid(progress: RunProgress) -> Grid:
         for each in part.case_statuses:
             for at in [place[host_key(part.job)]] if by_host else list(cells[each.case.pk]):
                 cells[each.case.pk][at].status = each
-    return Grid(columns=columns, rows=_build_rows(cells, len(columns)), by_host=by_host)
+    return Grid(columns=columns, rows=_load_rows(cells, len(columns)), by_host=by_host)
 
 
 def host_key(job: Job) -> object:
@@ -195,7 +195,7 @@ def _count_trials(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
     return counts
 
 
-def _build_rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
+def _load_rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
     """Return rows in the order of the definition's matrix, as the cases were created."""
     cases = Case.objects.in_bulk(cells)
     return tuple(

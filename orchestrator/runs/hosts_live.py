@@ -65,7 +65,7 @@ class HostProgress:
         return sum(each.typical for each in left) if left else None
 
 
-def build_hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
+def build_host_progress(parts: Iterable[JobProgress]) -> list[HostProgress]:
     """Group the jobs by host, in the order of the hosts of the run."""
     groups: dict[object, list[JobProgress]] = {}
     for part in parts:

@@ -99,7 +99,7 @@ def _load_waiting(now: datetime, free: list[FreeHost]) -> list[WaitingJob]:
     for host in free:
         of_team[host.team].append(host)
     rows = [row for team in sorted(of_team) for row in _load_team_jobs(now, team, of_team[team])]
-    asks = _load_asks([row[0] for row in rows])
+    asks = _load_requests([row[0] for row in rows])
     newest = _load_newest_positions({row[6] for row in rows})
     return [
         WaitingJob(
@@ -146,7 +146,7 @@ def _filter_placements(free: list[FreeHost]) -> QuerySet[Placement]:
     )
 
 
-def _load_asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[PlacementRequest]]:
+def _load_requests(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[PlacementRequest]]:
     requests: dict[uuid.UUID, list[PlacementRequest]] = defaultdict(list)
     rows = Placement.objects.filter(job__in=jobs).values_list(
         "job_id", "role", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid"

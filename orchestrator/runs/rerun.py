@@ -26,7 +26,7 @@ def request_again(run: Run) -> RunRequest:
 
 def load_requested_placements(run: Run) -> list[dict[str, str]]:
     """Return the request of each placement of a run; jobs of the same placement count once."""
-    placements = [_describe_requested_placement(job) for job in load_ordered_jobs(run)]
+    placements = [_build_requested_placement(job) for job in load_ordered_jobs(run)]
     return list({tuple(sorted(each.items())): each for each in placements if each}.values())
 
 
@@ -34,7 +34,7 @@ def load_ordered_jobs(run: Run) -> list[Job]:
     return sorted(run.jobs.all(), key=lambda job: (job.created_at, job.pk))
 
 
-def _describe_requested_placement(job: Job) -> dict[str, str]:
+def _build_requested_placement(job: Job) -> dict[str, str]:
     wanted = {
         place.role: place.host_selector.removeprefix("host:") for place in job.placements.all()
     }

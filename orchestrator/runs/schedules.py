@@ -78,7 +78,7 @@ def compute_next_time(cron: str, after: datetime) -> datetime:
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     """Create a schedule; InvalidRequestError if its run could not be planned now."""
     member.require(Role.MEMBER, to="make a schedule")
-    fields = _check_fields(member, new)
+    fields = _build_fields(member, new)
     schedule = Schedule(team=member.team, created_by=member.user, **fields)
     return _save_schedule(member, schedule, new, "schedule.created")
 
@@ -90,7 +90,7 @@ def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> S
     """
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.load_schedule(member, schedule_id)
-    fields = _check_fields(member, new)
+    fields = _build_fields(member, new)
     if schedule.branch == new.branch and schedule.benchmark == fields["benchmark"]:
         # Commits since the last check must still be measured.
         fields.pop("seen_sha")
@@ -100,7 +100,7 @@ def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> S
     return _save_schedule(member, schedule, new, "schedule.changed")
 
 
-def _check_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
+def _build_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
     """Return the fields of the row, if its run could be planned now."""
     now = utc_now()
     if not new.name.strip():

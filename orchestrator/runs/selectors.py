@@ -284,7 +284,7 @@ def _estimate_seconds_left(
     most: float, current: Trial | None, case_statuses: Sequence[CaseStatus]
 ) -> SecondsLeft:
     """Return the seconds left without the elapsed part of the current trial."""
-    begun = _sum_begun_s(current)
+    begun = _compute_elapsed_s(current)
     if not case_statuses:
         return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)
     open_ = [each for each in case_statuses if each.left.most]
@@ -297,7 +297,7 @@ def _estimate_seconds_left(
     )
 
 
-def _sum_begun_s(current: Trial | None) -> float:
+def _compute_elapsed_s(current: Trial | None) -> float:
     if current is None or current.started_at is None or current.state != TrialState.PLANNED:
         return 0.0
     spent = (utc_now() - current.started_at).total_seconds()

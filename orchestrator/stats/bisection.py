@@ -101,7 +101,7 @@ def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
     return bad > good
 
 
-def count_blocks_to_ask(whole: Answer) -> int:
+def compute_step_blocks(whole: Answer) -> int:
     """Return the number of blocks for a step, from the confirmation run of both ends (`whole`).
 
     Half the effect, the threshold between presence and absence, is then three standard errors, so a

@@ -95,7 +95,7 @@ def judge_matrix(
         for metric, comparison in metrics.items()
         if metric in primary
     }
-    adjusted = adjust([_select_p_value(comparison, counted) for comparison in compared.values()])
+    adjusted = adjust([_scale_p_value(comparison, counted) for comparison in compared.values()])
     q_values = dict(zip(compared, adjusted, strict=True))
     cells = {
         cell: _correct_verdict(comparison.verdict, q_values[cell], false_discovery_rate)
@@ -116,7 +116,7 @@ def judge_matrix(
     )
 
 
-def _select_p_value(comparison: Comparison, counted: float) -> float | None:
+def _scale_p_value(comparison: Comparison, counted: float) -> float | None:
     """Return None if the cell cannot be a change at any p: it must not count for the others."""
     if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
         return None

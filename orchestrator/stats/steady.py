@@ -48,7 +48,7 @@ def compute_mser5(values: Sequence[float]) -> Steady:
     series of noise alone has the result "no steady state" in 24 % of all cases with 30 slices, 15 %
     with 40, 6 % with 200: it is a hint, not a proof. ValueError for values that are not finite.
     """
-    series = _drop_infinite(values)
+    series = _check_finite(values)
     count = series.size // BATCH
     if count < FEWEST_BATCHES:
         return Steady(reason="too short")
@@ -65,7 +65,7 @@ def compute_drift(values: Sequence[float]) -> float | None:
     None with fewer than 9 values, or if the first median is not positive and so has no share.
     ValueError for values that are not finite.
     """
-    series = _drop_infinite(values)
+    series = _check_finite(values)
     third = series.size // 3
     if third < FEWEST_IN_THIRD:
         return None
@@ -89,7 +89,7 @@ def _find_best_cut(batches: NDArray[np.float64], furthest: int) -> int:
     return int(np.argmax(errors <= errors.min() + tolerance))
 
 
-def _drop_infinite(values: Sequence[float]) -> NDArray[np.float64]:
+def _check_finite(values: Sequence[float]) -> NDArray[np.float64]:
     series = np.array(values, dtype=np.float64)
     if not np.isfinite(series).all():
         raise ValueError(f"a value that is not a number: {series.tolist()}")

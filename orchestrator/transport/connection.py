@@ -50,7 +50,7 @@ def scan_host_key(
     """
     sock = _connect(host, port, timeout_s, networks)
     with contextlib.closing(_run_handshake(sock, place(host, port), timeout_s, None)) as connection:
-        return _format_key(connection)
+        return _get_host_key(connection)
 
 
 def open_connection(
@@ -68,7 +68,7 @@ def open_connection(
     where = place(address.host, address.port)
     connection = _run_handshake(sock, where, timeout_s, prefer=pinned.type)
     try:
-        _check_host_key(address, pinned, _format_key(connection))
+        _check_host_key(address, pinned, _get_host_key(connection))
         _log_in(connection, address, own, timeout_s)
         connection.set_keepalive(_KEEPALIVE_S)
     except BaseException:
@@ -138,7 +138,7 @@ def _ask_first_for(connection: paramiko.Transport, key_type: str) -> None:
     options.key_types = first + tuple(name for name in known if name not in first)
 
 
-def _format_key(connection: paramiko.Transport) -> HostKey:
+def _get_host_key(connection: paramiko.Transport) -> HostKey:
     key = connection.get_remote_server_key()
     return HostKey.from_blob(key.get_name(), key.asbytes())
 

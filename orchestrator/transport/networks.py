@@ -24,7 +24,7 @@ def connect_to_host(
     OSError as `socket.create_connection` does.
     """
     last: OSError | None = None
-    for address in _check_addresses(host, port, networks):
+    for address in _resolve_addresses(host, port, networks):
         try:
             return socket.create_connection((address, port), timeout=timeout_s)
         except OSError as error:
@@ -42,7 +42,7 @@ def check_literal(host: str, networks: Sequence[str]) -> None:
     _check(host, address, networks)
 
 
-def _check_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
+def _resolve_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
     """Return all addresses of the host; each must be permitted."""
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in infos))

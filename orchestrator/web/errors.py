@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.issued_secrets import has_secret
 from orchestrator.operations.database_away import is_away, is_cut_off, to_be_asked_again
-from orchestrator.operations.fetch_waits import ask_again, build_fetch_wait
+from orchestrator.operations.fetch_waits import ask_again, get_fetch_wait
 from orchestrator.web.middleware import (
     GetResponse,
 )
@@ -92,13 +92,13 @@ def render_error_page(request: HttpRequest, error: Exception) -> HttpResponse | 
 
 def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
     """Show the progress of the fetch. When it has ended, the page repeats the request by itself."""
-    fetch = build_fetch_wait(request).hold(error)
+    fetch = get_fetch_wait(request).hold(error)
     sent = request.GET if request.method == "GET" else request.POST
     context = {
         "project": error.project,
         "fetch": fetch,
         "is_awaited": True,
-        "wait": build_fetch_wait(request).key,
+        "wait": get_fetch_wait(request).key,
         "method": "get" if request.method == "GET" else "post",
         "address": request.path if request.method == "GET" else request.get_full_path(),
         "values": [

@@ -15,7 +15,7 @@ from django.urls import get_script_prefix, set_script_prefix
 
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import ShareLink
-from orchestrator.benchmarks.sharing import SHAREABLE, load_public_project, load_share_link
+from orchestrator.benchmarks.sharing import SHAREABLE, load_public_project, use_share_link
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.errors import render_error_page
@@ -80,7 +80,7 @@ def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]
         project = load_public_project(named["team"], named["project"])
         request.pitwall_project = project  # type: ignore[attr-defined]
         return Visitor(project=project.pk, place=place)
-    link = load_share_link(named["secret"])
+    link = use_share_link(named["secret"])
     request.pitwall_project = link.project  # type: ignore[attr-defined]
     request.GET = _build_shared_query(request.GET, link)  # type: ignore[assignment]
     return Visitor(

@@ -117,7 +117,7 @@ def test_a_secret_sealed_without_a_row_opens_and_is_bound_to_its_row(
     personas: Personas, settings: Any
 ) -> None:
     row = add_credential(member=personas.alice, name="old")
-    ring = vault.load_keyring()
+    ring = vault.get_keyring()
     before = b"pw1:%s:%s" % (
         ring.newest.encode(),
         sealing._derive_fernet(settings.SECRET_KEY, "").encrypt(b"as it was"),

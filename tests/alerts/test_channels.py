@@ -23,7 +23,7 @@ from orchestrator.alerts.channel_service import (
 )
 from orchestrator.alerts.channels.message import Line, Message
 from orchestrator.alerts.channels.registry import FORMS
-from orchestrator.alerts.deliveries import PAUSES_S, deliver, load_due_deliveries
+from orchestrator.alerts.deliveries import PAUSES_S, deliver, load_due_delivery_ids
 from orchestrator.alerts.models import Alert, Channel, Delivery, Event
 from orchestrator.alerts.services import acknowledge
 from orchestrator.core.clock import utc_now
@@ -74,7 +74,7 @@ def tell(later: float = 0.0) -> None:
     """Run the ticks, some seconds later."""
     events.record_events(utc_now() + timedelta(seconds=later))
     now = utc_now() + timedelta(seconds=later)
-    for delivery_id in load_due_deliveries(now):
+    for delivery_id in load_due_delivery_ids(now):
         deliver(delivery_id, now)
 
 

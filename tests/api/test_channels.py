@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.alerts.deliveries import deliver, load_due_deliveries
+from orchestrator.alerts.deliveries import deliver, load_due_delivery_ids
 from orchestrator.alerts.models import Channel, Delivery
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import IdempotencyKey
@@ -36,7 +36,7 @@ def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
         path = f"deliveries/{tested.json()['id']}"
         assert tested["Location"] == f"/api/v1/{path}"
         assert (tested.json()["state"], tested.json()["tries"]) == ("waiting", [])
-        [due] = load_due_deliveries(utc_now())
+        [due] = load_due_delivery_ids(utc_now())
         deliver(due, utc_now())
 
         failing = alice.get(path).json()
@@ -129,7 +129,7 @@ def test_a_channel_is_disabled_and_deleted_with_its_deliveries(alice: Any) -> No
     assert [each["id"] for each in failed] == sent[:1]
 
     assert alice.patch(channel, {"enabled": False}).json()["enabled"] is False
-    assert load_due_deliveries(utc_now()) == []
+    assert load_due_delivery_ids(utc_now()) == []
     assert alice.post(f"{channel}/test").status_code == 409
     assert alice.delete(channel).status_code == 204
     assert alice.get(f"deliveries/{sent[0]}").status_code == 404

@@ -14,7 +14,7 @@ from orchestrator.benchmarks.matrix import build_case
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import load_own_hosts
-from orchestrator.measurements.ingest import _derive_commit_id
+from orchestrator.measurements.ingest import _derive_result_id
 from orchestrator.measurements.metrics import UNUSED_FOR, store_metrics
 from orchestrator.results.models import Metric, Point, Reading, Series
 from orchestrator.runs.availability import load_choices
@@ -215,7 +215,7 @@ def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
 ) -> None:
     send(alice, result(id="7"))
     reading = Reading.objects.get()
-    earlier = _derive_commit_id(reading.commit_id, f"id\0{reading.case.benchmark_id}\x007")
+    earlier = _derive_result_id(reading.commit_id, f"id\0{reading.case.benchmark_id}\x007")
     Reading.objects.all().delete()
     reading.pk = earlier
     reading.save(force_insert=True)

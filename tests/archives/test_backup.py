@@ -24,7 +24,7 @@ from orchestrator.accounts.models import ApiToken, Role, User
 from orchestrator.accounts.services import create_token
 from orchestrator.archives.database import clients
 from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.sharing import load_share_link
+from orchestrator.benchmarks.sharing import use_share_link
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.issued_secrets import Kind, new_secret
@@ -180,7 +180,7 @@ def test_restored_tokens_are_valid_again_unless_they_are_revoked(
             Client().get("/api/v1/runs", headers=bearer).status_code == 200,
             browser.get("/runs/").status_code == 200,
             _is_good(load_invitation, invitation),
-            _is_good(load_share_link, link.text),
+            _is_good(use_share_link, link.text),
         ]
 
     path = back_up(tmp_path)

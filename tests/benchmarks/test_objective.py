@@ -9,7 +9,7 @@ from agents.hostagent.trials.objective import Probe, evaluate
 from orchestrator.benchmarks.objective import (
     ALWAYS,
     Term,
-    find_failed_terms,
+    format_failures,
     format_objective,
     parse,
 )
@@ -126,7 +126,7 @@ def test_an_objective_is_shown_as_text(text, words):
     ],
 )
 def test_a_missed_term_is_reported_with_its_value(values, why):
-    assert find_failed_terms(parse("p99 < 50 ms"), values) == why
+    assert format_failures(parse("p99 < 50 ms"), values) == why
 
 
 def rows(rng):
@@ -157,7 +157,7 @@ def test_orchestrator_and_agent_evaluate_objectives_alike(text):
     for _ in range(400):
         probe = Probe(rows(rng), rng.choice([None, 0, 1]), 100.0)
         values = {term.metric: probe.value(term.metric) for term in terms}
-        passed = find_failed_terms(terms, values) is None
+        passed = format_failures(terms, values) is None
         assert passed == evaluate(sent, probe).passed
         seen.add(passed)
     assert seen == {True, False}

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.archives.projects.exporting import _load_project_rows
+from orchestrator.archives.projects.exporting import _export_project
 from orchestrator.benchmarks.git_calls import TooMuchError, call_git, run_bounded
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.remotes import (
     ServerAddress,
     check_url,
-    open_way,
+    open_route,
     parse_place,
     without_secret,
 )
@@ -147,7 +147,7 @@ def test_git_follows_no_redirect(served: tuple[str, GitServer, str], tmp_path: P
 def test_no_spelling_of_an_internal_address_is_accepted(url: str) -> None:
     with (
         pytest.raises(InvalidRequestError, match="inside this network"),
-        open_way(parse_place(url), (), ssh_options=()),
+        open_route(parse_place(url), (), ssh_options=()),
     ):
         raise AssertionError("there is no way")
 
@@ -166,7 +166,7 @@ def test_an_ambiguous_host_is_refused(host: str, form: str) -> None:
 def test_git_reaches_no_other_host(host: str, trap: Trap, monkeypatch: Any) -> None:
     """The check of the URL is left out here: the relay is what holds."""
     named(monkeypatch, "127.0.0.1")
-    with open_way(ServerAddress("http", NAME, trap.port), HERE, ssh_options=()) as way:
+    with open_route(ServerAddress("http", NAME, trap.port), HERE, ssh_options=()) as way:
         done = call_git(
             "ls-remote", f"http://{host}:{trap.port}/x", config=way.config,
             variables={"GIT_ALLOW_PROTOCOL": "http"}, check=False,
@@ -183,7 +183,9 @@ def test_ssh_reaches_no_other_host(host: str, trap: Trap, monkeypatch: Any) -> N
     named(monkeypatch, "127.0.0.1")
     with (
         socket.create_server(("127.0.0.1", 0)) as checked,
-        open_way(ServerAddress("ssh", NAME, checked.getsockname()[1]), HERE, ssh_options=()) as way,
+        open_route(
+            ServerAddress("ssh", NAME, checked.getsockname()[1]), HERE, ssh_options=()
+        ) as way,
     ):
         checked.settimeout(30)
         thread = threading.Thread(target=lambda: checked.accept()[0].close())
@@ -244,7 +246,7 @@ def test_a_configured_proxy_is_used(served: tuple[str, GitServer, str], tmp_path
 )
 def test_secrets_of_older_addresses_are_not_exported(url: str, clean: str) -> None:
     assert without_secret(url) == clean
-    assert _load_project_rows(Project(repository_url=url))["repository_url"] == clean
+    assert _export_project(Project(repository_url=url))["repository_url"] == clean
 
 
 @pytest.mark.parametrize("url", ["ssh://git@-oProxyCommand=id/x", "ssh://-oProxyCommand=id/x"])

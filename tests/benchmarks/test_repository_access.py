@@ -24,7 +24,7 @@ from orchestrator.benchmarks.git_access import (
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository
 from orchestrator.benchmarks.refs import get_mirror_path, open_repository
-from orchestrator.benchmarks.remotes import open_way, parse_place
+from orchestrator.benchmarks.remotes import open_route, parse_place
 from orchestrator.core.errors import (
     BrokenSealError,
     ConflictError,
@@ -144,7 +144,7 @@ def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> No
         prepare_access(
             access.load_git_access(project_at(personas.alice, address)), place
         ) as prepared,
-        open_way(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
+        open_route(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
     ):
         command = [*shlex.split(way.variables["GIT_SSH_COMMAND"]), "-G", place.host]
         shown = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -195,10 +195,10 @@ def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
     other = HostKey.parse(generate_key().public_openssh)
     host_keys.record_offered_key(project, other.line)
     with pytest.raises(PermissionRefusedError):
-        host_keys.confirm_host_key(member=personas.bob, project=project)
-    host_keys.confirm_host_key(member=personas.alice, project=project)
+        host_keys.reject_offered_key(member=personas.bob, project=project)
+    host_keys.reject_offered_key(member=personas.alice, project=project)
     with pytest.raises(ConflictError, match="no other host key"):
-        host_keys.confirm_host_key(member=personas.alice, project=project)
+        host_keys.reject_offered_key(member=personas.alice, project=project)
 
     host_keys.record_offered_key(project, other.line)
     open_repository(project).fetch()

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
-from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.archives.database.clients import find_folder, read_server
 from orchestrator.archives.version import read_pitwall_version
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
@@ -132,7 +132,7 @@ def test_a_backup_is_made_and_restored_by_the_documented_commands(image: Image) 
     os.chown(folder, int(image.user), int(image.user))
     image.bind("rw", str(folder), "/backups")
     # Debian's package, which this machine may have in another version, or not at all.
-    programs = find_clients(read_server())
+    programs = find_folder(read_server())
     image.bind("ro", str(programs.parent), "/opt/postgresql")
     image.environment["PITWALL_PG_BIN"] = f"/opt/postgresql/{programs.name}"
     made = image.run(*backup)

@@ -16,7 +16,7 @@ from django.test import Client
 from psycopg import sql
 
 from orchestrator.accounts.models import AuditEntry, User
-from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.archives.database.clients import find_folder, read_server
 from orchestrator.core.ids import new_hex
 from orchestrator.operations.doctor_servers import check_database_role
 from orchestrator.results.models import Reading
@@ -48,7 +48,7 @@ class Roles:
         """What the image of PostgreSQL does with the file, by a real psql."""
         file = folder / "roles.sql"
         file.write_text(self.script())
-        psql = find_clients(read_server()) / "psql"
+        psql = find_folder(read_server()) / "psql"
         secrets = {"PITWALL_OWNER_PASSWORD": "it's one", "PITWALL_DATABASE_PASSWORD": "another"}
         superuser = as_role(url, SUPERUSER)
         argv = [str(psql), "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-d", superuser, "-f", str(file)]

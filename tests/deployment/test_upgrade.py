@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection, transaction
 from devstack.postgres import Postgres
 from devstack.supervisor import Supervisor
 from orchestrator.accounts.models import User
-from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.archives.database.clients import find_folder, read_server
 from orchestrator.operations.doctor_servers import check_database_role
 from tests.deployment.image import DOCKER
 from tests.deployment.proxied import PAGE
@@ -62,7 +62,7 @@ def old_server(tmp_path: Path) -> Iterator[Postgres]:
         _by_psql(postgres, "-U pitwall -d postgres -c 'CREATE DATABASE pitwall'")
         tables = tmp_path / "tables.sql"
         server = read_server()
-        dump = [str(find_clients(server) / "pg_dump"), "--no-owner", "--no-privileges"]
+        dump = [str(find_folder(server) / "pg_dump"), "--no-owner", "--no-privileges"]
         with tables.open("wb") as out:
             subprocess.run(
                 [*dump, f"--dbname={server.address}"],
@@ -75,7 +75,7 @@ def old_server(tmp_path: Path) -> Iterator[Postgres]:
 
 
 def _by_psql(postgres: Postgres, words: str, **env: str) -> None:
-    argv = [str(find_clients(read_server()) / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
+    argv = [str(find_folder(read_server()) / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
     done = subprocess.run(
         [*argv, *shlex.split(words)],
         env={**os.environ, "PGHOST": str(postgres.sockets), **env},

@@ -33,7 +33,7 @@ def postgres_in(folder: Path, *, careless: bool = True) -> Postgres:
 
 def django_connection(url: str) -> psycopg.Connection:
     """As Django connects that reads this URL."""
-    entry = environment.read_database(url)
+    entry = environment.parse_database_url(url)
     return psycopg.connect(host=entry["HOST"], user=entry["USER"], dbname=entry["NAME"])
 
 

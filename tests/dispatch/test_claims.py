@@ -22,7 +22,7 @@ from orchestrator.database.row_claims import build_row_claim
 from orchestrator.fleet.check_requests import (
     claim_request,
     end_request,
-    load_due_requests,
+    load_due_host_ids,
     request_check,
 )
 from orchestrator.runs.models import Job
@@ -171,10 +171,10 @@ def test_checks_that_are_requested_during_the_checks_follow_them(job: Job) -> No
     taken = claim_request(job.host.pk)
     assert taken is not None
     request_check(job.host)
-    assert load_due_requests() == [], "a worker has them"
+    assert load_due_host_ids() == [], "a worker has them"
     end_request(taken)
-    assert load_due_requests() == [job.host.pk]
+    assert load_due_host_ids() == [job.host.pk]
     again = claim_request(job.host.pk)
     assert again is not None
     end_request(again)
-    assert load_due_requests() == []
+    assert load_due_host_ids() == []

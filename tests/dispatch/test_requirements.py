@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.dispatch.requirements import build_path, find_missing_programs
+from orchestrator.dispatch.requirements import build_path, explain_missing_programs
 
 
 def program(path: str, version: str | None = None, **more: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ FACTS = {
     ],
 )
 def test_missing_programs_of_a_host_are_reported(requires: dict[str, str], why: str) -> None:
-    assert find_missing_programs(FACTS, requires) == why
+    assert explain_missing_programs(FACTS, requires) == why
 
 
 @pytest.mark.parametrize(

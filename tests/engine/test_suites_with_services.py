@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from devstack.redis import choose_binary
-from orchestrator.measurements.environment import load_applied_limits
+from orchestrator.measurements.environment import list_applied_limits
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
@@ -42,7 +42,7 @@ def test_a_server_with_a_redis_service_is_measured(
     trials = list(Trial.objects.filter(job__run=run))
     assert [trial.state for trial in trials] == ["measured"] * 2
     for trial in trials:
-        assert [each.process for each in load_applied_limits(trial)] == [
+        assert [each.process for each in list_applied_limits(trial)] == [
             "server",
             "load tool",
             "redis 1",

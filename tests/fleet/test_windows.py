@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.windows import DAYS, OpenHours, load_zone, parse
+from orchestrator.fleet.windows import DAYS, OpenHours, parse, parse_zone
 
 #: With clock changes in both directions, of an hour, of half an hour, and of a whole day.
 ZONES = ("UTC", "Europe/Vienna", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia")
@@ -105,7 +105,7 @@ def test_an_invalid_part_of_opening_hours_is_named(text: str, part: str, expecte
 @pytest.mark.parametrize("name", ["", "Nowhere/Land", "../etc/passwd", "Europe", "/etc/localtime"])
 def test_an_unknown_time_zone_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequestError, match="expected a time zone") as caught:
-        load_zone(name)
+        parse_zone(name)
     assert caught.value.field == "timezone"
 
 

@@ -29,7 +29,7 @@ from orchestrator.forges.pr_sync import (
     LOOK_EVERY,
     MOST_FETCHES,
     PAUSES_S,
-    load_due_pulls,
+    load_due_pull_ids,
     sync_pull_request,
 )
 from orchestrator.forges.services import NewConnection, approve, decline, save_connection
@@ -313,7 +313,7 @@ def test_a_claimed_pull_request_is_left_to_its_worker(world: PullRequestWorld) -
     pull = PullRequest.objects.get()
     taken = pr_sync._claim_pull(pull.pk)
     assert taken is not None
-    assert load_due_pulls() == []
+    assert load_due_pull_ids() == []
     assert not sync_pull_request(pull.pk)
     PullRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
     assert sync_pull_request(pull.pk)
@@ -365,7 +365,7 @@ def test_due_pull_requests_of_one_team_do_not_hide_others(
             PullRequest(connection=connection, number=number, next_at=Now() - LOOK_EVERY)
             for number in range(1, count + 1)
         )
-    due = load_due_pulls()
+    due = load_due_pull_ids()
     assert len(due) == MOST_OF_A_TEAM + 1
     assert due.index(PullRequest.objects.get(connection=other).pk) < 2
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.histories.commit_names import commit_names, forget_commit_names
 from orchestrator.histories.data import build_history_data
-from orchestrator.histories.series_header import load_series_header, load_series_header_by_names
+from orchestrator.histories.series_header import find_series_header_by_names, load_series_header
 from orchestrator.results.models import Series
 from tests.histories.test_histories import Lane
 from tests.support.factories import Personas
@@ -99,13 +99,13 @@ def test_an_empty_series_has_empty_data(lane: Lane) -> None:
 def test_names_find_only_series_of_the_team(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     names = {"benchmark": "b", "case": "c", "host": "elsewhere", "metric": "requests.rate"}
-    header = load_series_header_by_names(lane.alice, project=None, **names)
+    header = find_series_header_by_names(lane.alice, project=None, **names)
 
     assert header is not None
     assert header == load_series_header(lane.alice, header.id)
-    assert load_series_header_by_names(lane.alice, project="p", **names) == header
-    assert load_series_header_by_names(lane.alice, project="other", **names) is None
-    assert load_series_header_by_names(personas.mallory, project=None, **names) is None
+    assert find_series_header_by_names(lane.alice, project="p", **names) == header
+    assert find_series_header_by_names(lane.alice, project="other", **names) is None
+    assert find_series_header_by_names(personas.mallory, project=None, **names) is None
 
 
 def test_cached_commit_names_are_dropped_after_a_fetch(lane: Lane) -> None:

@@ -48,7 +48,7 @@ def test_sessions_of_a_process_have_limits(process: str, options: dict[str, obje
 
 def test_database_url_takes_precedence(options: dict[str, object]) -> None:
     url = "postgresql://h/d?connect_timeout=9&options=-c%20statement_timeout%3D5s"
-    given = environment.read_database(url)["OPTIONS"]
+    given = environment.parse_database_url(url)["OPTIONS"]
     assert isinstance(given, dict)
     assert (given["connect_timeout"], given["tcp_user_timeout"]) == ("9", 30_000)
     options["options"] = given["options"]

@@ -25,10 +25,10 @@ def resident():
 #: Each of eight threads reads 24 MiB three times and keeps a little of its own, as tasks do.
 PROGRAM = f"""
 import sys, threading
-from orchestrator.operations.freed_memory import return_freed_memory
+from orchestrator.operations.freed_memory import configure_malloc
 
 if sys.argv[1] == "given back":
-    return_freed_memory()
+    configure_malloc()
 
 kept, together = [], threading.Barrier(8)
 
@@ -52,9 +52,9 @@ print((resident() - before) * 4096)
 
 #: Of many small blocks all are freed but one here and there.
 SCATTERED = """
-from orchestrator.operations.freed_memory import return_free_pages, return_freed_memory
+from orchestrator.operations.freed_memory import return_free_pages, configure_malloc
 
-return_freed_memory()
+configure_malloc()
 before = resident()
 blocks = [bytearray(2000) for _ in range(20_000)]
 kept = blocks[::100]

@@ -52,13 +52,13 @@ def test_a_host_is_leased_to_the_oldest_job(job: Job) -> None:
 def test_one_worker_at_a_time_advances_a_job(job: Job) -> None:
     held(job)
     assert claims.claim_job(job.pk) is None
-    assert claims.load_due_jobs() == []
+    assert claims.load_due_job_ids() == []
 
 
 def test_an_expired_claim_passes_to_another_worker_and_fences_the_old_one(job: Job) -> None:
     dead = held(job)
     Job.objects.filter(pk=job.pk).update(claimed_until=utc_now() - timedelta(seconds=1))
-    assert claims.load_due_jobs() == [job.pk]
+    assert claims.load_due_job_ids() == [job.pk]
     successor = claims.claim_job(job.pk)
     assert successor is not None
     with pytest.raises(claims.JobClaimLost):
@@ -68,7 +68,7 @@ def test_an_expired_claim_passes_to_another_worker_and_fences_the_old_one(job: J
 
 def test_a_job_is_not_claimed_before_its_next_poll(job: Job) -> None:
     claims.release_claim(held(job), poll_in_s=60)
-    assert claims.load_due_jobs() == []
+    assert claims.load_due_job_ids() == []
     assert claims.claim_job(job.pk) is None
 
 
@@ -76,7 +76,7 @@ def test_a_job_cancelled_during_a_claim_is_polled_immediately(personas: Personas
     mine = held(job)
     cancel_run(member=personas.alice, run_id=job.run_id)
     claims.release_claim(mine, poll_in_s=60)
-    assert claims.load_due_jobs() == [job.pk]
+    assert claims.load_due_job_ids() == [job.pk]
 
 
 def test_an_ended_job_releases_claim_and_leases(job: Job) -> None:

@@ -10,7 +10,7 @@ from orchestrator.stats.bisection import (
     Culprit,
     NextMeasurement,
     compute_culprit_chances,
-    count_blocks_to_ask,
+    compute_step_blocks,
     find_credible_range,
     has_effect,
     plan_step,
@@ -125,7 +125,7 @@ def test_the_same_answer_twice_weighs_more() -> None:
 
 def test_the_number_of_blocks_follows_from_the_noise() -> None:
     def blocks(effect: float, error: float) -> int:
-        return count_blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=9))
+        return compute_step_blocks(Answer(index=0, difference=effect, error=error, blocks=9))
 
     assert blocks(1.0, 0.01) == 5
     assert blocks(0.05, 0.01) == 13

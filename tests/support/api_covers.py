@@ -157,7 +157,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "project-access-key": ("POST /projects/{project}/repository-access/deploy-key",),
     "project-access-host-key": ("POST /projects/{project}/repository-access/host-key",),
-    "project-access-host-key-confirm": (
+    "project-access-host-key-reject": (
         "DELETE /projects/{project}/repository-access/offered-host-key",
     ),
     "project-access-host-key-forget": ("DELETE /projects/{project}/repository-access/host-key",),

@@ -48,7 +48,7 @@ def _drop(server: psycopg.Connection, quoted: sql.Identifier) -> None:
 def as_our_database(url: str) -> Iterator[None]:
     """Connect this process to the database for the block."""
     usual = connections["default"]
-    settings = {**usual.settings_dict, **environment.read_database(url)}
+    settings = {**usual.settings_dict, **environment.parse_database_url(url)}
     connections["default"] = DatabaseWrapper(settings, "default")
     try:
         yield

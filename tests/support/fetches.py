@@ -16,7 +16,7 @@ from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.dispatch.tasks import fetch_repositories
 from orchestrator.forges.models import PullRequest
-from orchestrator.forges.pr_sync import load_due_pulls, sync_pull_request
+from orchestrator.forges.pr_sync import load_due_pull_ids, sync_pull_request
 
 #: The most repeats of a request: each repeat follows a fetch.
 MOST_REPEATS = 5
@@ -87,4 +87,4 @@ def follow_pulls(later: timedelta = timedelta()) -> int:
     """Process the pull requests that are due after `later`; return their number."""
     waiting = PullRequest.objects.exclude(next_at=None)
     waiting.update(next_at=F("next_at") - later)
-    return sum(map(sync_pull_request, load_due_pulls()))
+    return sum(map(sync_pull_request, load_due_pull_ids()))

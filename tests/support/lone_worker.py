@@ -39,7 +39,7 @@ def main(job_id: UUID, claim_s: float, clock_s: float) -> None:
     claims.CLAIM_S = claim_s
     heartbeat.BEAT_S = claim_s / 10
     while Job.objects.get(pk=job_id).state not in JOB_ENDED:
-        for due in claims.load_due_jobs():
+        for due in claims.load_due_job_ids():
             engine.advance(due)
         time.sleep(0.05)
 

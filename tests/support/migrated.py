@@ -16,7 +16,7 @@ from psycopg import sql
 
 from devstack.filelock import wait_for_lock
 from devstack.places import CHECKOUT, STATE
-from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.archives.database.clients import find_folder, read_server
 from orchestrator.core.errors import ConflictError
 from tests.support.engine import own_database_url
 
@@ -75,7 +75,7 @@ def _saved() -> Path | None:
     try:
         server = read_server()
         connection.close()
-        find_clients(server)
+        find_folder(server)
     except (ConflictError, OperationalError):
         return None
     digest = sha256(server.version.encode())
@@ -96,6 +96,6 @@ def _run(program: str, *options: str, name: str) -> None:
     server = read_server()
     connection.close()
     address = psycopg.conninfo.make_conninfo(server.address, dbname=name)
-    argv = [str(find_clients(server) / program), *options, f"--dbname={address}"]
+    argv = [str(find_folder(server) / program), *options, f"--dbname={address}"]
     done = subprocess.run(argv, env=server.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

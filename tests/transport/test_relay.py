@@ -7,7 +7,7 @@ import time
 import pytest
 
 from orchestrator.benchmarks import remotes
-from orchestrator.benchmarks.remotes import ServerAddress, open_way
+from orchestrator.benchmarks.remotes import ServerAddress, open_route
 from orchestrator.transport.relay import Relay
 
 
@@ -42,7 +42,7 @@ def test_ssh_is_not_cut_off_while_little_is_moved(monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=serve_drops, args=[server, 30], daemon=True).start()
         place = ServerAddress("ssh", "127.0.0.1", server.getsockname()[1])
-        with open_way(place, ["127.0.0.0/8"], ssh_options=()) as way:
+        with open_route(place, ["127.0.0.0/8"], ssh_options=()) as way:
             assert way.relay is not None
             with socket.create_connection(("127.0.0.1", way.relay.port), 60) as client:
                 received = b""

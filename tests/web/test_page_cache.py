@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from orchestrator.core.clock import utc_now
-from orchestrator.core.page_cache import MOST_PARTS, forget_parts, load_part
+from orchestrator.core.page_cache import MOST_PARTS, forget_parts, get_or_make_part
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
 from tests.support.html_pages import elements
@@ -33,9 +33,15 @@ def test_a_part_is_rendered_again_with_another_version_key():
         made.append(1)
         return len(made)
 
-    assert [load_part(("a",), mark, make) for mark in ("1", "1", "2", None, "2")] == [1, 1, 2, 3, 2]
+    assert [get_or_make_part(("a",), mark, make) for mark in ("1", "1", "2", None, "2")] == [
+        1,
+        1,
+        2,
+        3,
+        2,
+    ]
     forget_parts()
-    assert load_part(("a",), "2", make) == 4
+    assert get_or_make_part(("a",), "2", make) == 4
 
 
 @pytest.mark.parametrize("path", ["/", "/runs/"])
@@ -64,11 +70,11 @@ def test_a_running_run_is_never_cached(page, path):
 
 def test_parts_of_another_kind_evict_nothing():
     forget_parts()
-    load_part(("front", 1), "mark", lambda: "old")
+    get_or_make_part(("front", 1), "mark", lambda: "old")
     for number in range(2 * MOST_PARTS):
-        load_part(("history", number), "mark", lambda: "other")
-    assert load_part(("front", 1), "mark", lambda: "new") == "old"
-    assert load_part(("history", 0), "mark", lambda: "new") == "new"
+        get_or_make_part(("history", number), "mark", lambda: "other")
+    assert get_or_make_part(("front", 1), "mark", lambda: "new") == "old"
+    assert get_or_make_part(("history", 0), "mark", lambda: "new") == "new"
 
 
 def test_concurrent_requests_wait_for_one_rendering():
@@ -81,9 +87,9 @@ def test_concurrent_requests_wait_for_one_rendering():
         return "made once"
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(load_part, ("page", 1), "mark", make)
+        first = pool.submit(get_or_make_part, ("page", 1), "mark", make)
         assert begun.wait(20)
-        second = pool.submit(load_part, ("page", 1), "mark", lambda: "made twice")
+        second = pool.submit(get_or_make_part, ("page", 1), "mark", lambda: "made twice")
         go_on.set()
         assert (first.result(20), second.result(20)) == ("made once", "made once")
 
@@ -95,5 +101,5 @@ def test_a_failed_rendering_is_retried():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        load_part(("page", 1), "mark", fails)
-    assert load_part(("page", 1), "mark", lambda: "made") == "made"
+        get_or_make_part(("page", 1), "mark", fails)
+    assert get_or_make_part(("page", 1), "mark", lambda: "made") == "made"

@@ -3,7 +3,7 @@
 from orchestrator.alerts.channels.message import Message, OutgoingRequest
 
 
-def format_message(message: Message) -> OutgoingRequest:
+def build_request(message: Message) -> OutgoingRequest:
     lines = [f"{line.text}\n{line.url}\n" for line in message.lines]
     ending = (
         "This e-mail is from a channel of your team in Pitwall. "

@@ -6,7 +6,7 @@ from html import escape
 from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 
 
-def format_message(message: Message) -> OutgoingRequest:
+def build_request(message: Message) -> OutgoingRequest:
     text = [message.title, *(f"{line.text} {line.url}" for line in message.lines)]
     html = f"<strong>{escape(message.title)}</strong><ul>{''.join(map(_item, message.lines))}</ul>"
     body = {"text": "\n".join(text), "html": html, "username": "Pitwall"}

@@ -7,9 +7,9 @@ from orchestrator.alerts.channels.message import Message, OutgoingRequest
 from orchestrator.alerts.models import ChannelKind
 
 FORMS: Mapping[str, Callable[[Message], OutgoingRequest]] = {
-    ChannelKind.WEBHOOK: webhook.format_message,
-    ChannelKind.EMAIL: email.format_message,
-    ChannelKind.SLACK: slack.format_message,
-    ChannelKind.TEAMS: teams.format_message,
-    ChannelKind.MATRIX: matrix.format_message,
+    ChannelKind.WEBHOOK: webhook.build_request,
+    ChannelKind.EMAIL: email.build_request,
+    ChannelKind.SLACK: slack.build_request,
+    ChannelKind.TEAMS: teams.build_request,
+    ChannelKind.MATRIX: matrix.build_request,
 }

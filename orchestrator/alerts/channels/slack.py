@@ -7,7 +7,7 @@ from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def format_message(message: Message) -> OutgoingRequest:
+def build_request(message: Message) -> OutgoingRequest:
     lines = [f"*{_escape_text(message.title)}*", *map(_format_line, message.lines)]
     return OutgoingRequest(body=json.dumps({"text": "\n".join(lines)}, ensure_ascii=False))
 

@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 
 
-def format_message(message: Message) -> OutgoingRequest:
+def build_request(message: Message) -> OutgoingRequest:
     title = {"type": "TextBlock", "size": "Medium", "weight": "Bolder", "wrap": True}
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

@@ -7,7 +7,7 @@ import json
 from orchestrator.alerts.channels.message import Message, OutgoingRequest
 
 
-def format_message(message: Message) -> OutgoingRequest:
+def build_request(message: Message) -> OutgoingRequest:
     """Return the only event: a webhook has no digests."""
     return OutgoingRequest(body=json.dumps(message.data[0], ensure_ascii=False))
 

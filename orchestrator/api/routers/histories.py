@@ -14,7 +14,7 @@ from orchestrator.fleet.selectors import load_host_by_name
 from orchestrator.histories.data import build_history_data
 from orchestrator.histories.histories import Part, load_series_history, load_series_or_empty
 from orchestrator.histories.response import build_response, compress_text
-from orchestrator.histories.series_header import build_empty_header, load_series_header_by_names
+from orchestrator.histories.series_header import build_empty_header, find_series_header_by_names
 from orchestrator.results.models import Series
 
 router = Router(tags=["results"])
@@ -62,7 +62,7 @@ def show_history(
 
 def _load_columns(member: Member, names: _SeriesNames, branch: str) -> str:
     """One query for a series that exists; otherwise an empty history, or the error."""
-    header = load_series_header_by_names(member, **names._asdict())
+    header = find_series_header_by_names(member, **names._asdict())
     if header is None:
         header = build_empty_header(_load_series(member, names))
     return build_history_data(header, branch)

@@ -143,7 +143,7 @@ def host_detail(member: Member, host_id: UUID) -> HostDetailOut:
     return host_detail_out(
         host,
         load_golden_statuses(member).get(host.pk),
-        snapshot=selectors.load_latest_snapshot(host),
+        snapshot=selectors.find_latest_snapshot(host),
         changes=list(selectors.load_host_changes(host)),
         contradictions=selectors.load_contradictions(host),
     )

@@ -76,7 +76,7 @@ def show_report(request: CallerRequest, name: str, query: Query[ReportQuery]) ->
 def show_report_markdown(
     request: CallerRequest, name: str, query: Query[ReportQuery]
 ) -> HttpResponse:
-    return _render_report(
+    return _build_response(
         _report(request.auth.member, name, query), report_markdown, "text/markdown"
     )
 
@@ -89,7 +89,7 @@ def show_report_markdown(
     ),
 )
 def show_report_csv(request: CallerRequest, name: str, query: Query[ReportQuery]) -> HttpResponse:
-    return _render_report(_report(request.auth.member, name, query), report_csv, "text/csv")
+    return _build_response(_report(request.auth.member, name, query), report_csv, "text/csv")
 
 
 @router.get(
@@ -124,5 +124,5 @@ def _report(member: Member, name: str, query: ReportQuery) -> Report:
     return build_report(member, query.changed(saved_reports.read_report_spec(saved)), run=run)
 
 
-def _render_report(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:
+def _build_response(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:
     return HttpResponse(write(report), content_type=f"{media}; charset=utf-8")

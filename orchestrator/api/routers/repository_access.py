@@ -77,10 +77,10 @@ def accept_git_host_key(
 @router.delete(
     ACCESS + "/offered-host-key", response=RepositoryAccessOut, summary="Keep the pinned host key"
 )
-def confirm_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+def reject_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers. Discards the other key that the git server showed. 409 if there is none."""
     member, instance = _load_project(request, project)
-    host_keys.confirm_host_key(member=member, project=instance)
+    host_keys.reject_offered_key(member=member, project=instance)
     request_fetch(instance)
     return repository_access_out(instance, access.load_repository_access(instance))
 

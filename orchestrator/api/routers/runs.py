@@ -21,7 +21,7 @@ from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.benchmarks.refs import resolve_as_fetched
 from orchestrator.benchmarks.selectors import load_case
 from orchestrator.calibration.resolution import with_rounds
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.rerun import request_again
@@ -102,7 +102,7 @@ def show_run(
     ):
         return build_parked_response()
     key = ("api-run", member.sight, run_id)
-    text = load_part(
+    text = get_or_make_part(
         key, read_run_version(member, run_id), lambda: _render_answer(_run_out(member, run_id))
     )
     return HttpResponse(text, content_type="application/json", headers=headers)

@@ -20,7 +20,7 @@ from orchestrator.api.schemas.common import (
     commit_out,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.regressions.bisection_answers import is_bad_answer, load_answers
+from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.change_points import get_baseline_case
 from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
 
@@ -263,7 +263,7 @@ def _bisection_out(search: Bisection) -> BisectionOut:
             is_bad=is_bad_answer(search, answer),
             run=record.get("run"),
         )
-        for answer, record in zip(load_answers(search), search.answers, strict=True)
+        for answer, record in zip(read_answers(search), search.answers, strict=True)
     ]
     return BisectionOut(
         state=BisectionState(search.state),

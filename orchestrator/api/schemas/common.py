@@ -87,7 +87,7 @@ def build_web_url(page: str, *args: object, **named: object) -> str:
     return settings.BASE_URL + reverse(page, args=args, kwargs=named)
 
 
-def _parse_day(value: object) -> object:
+def _check_day(value: object) -> object:
     """Refuse numbers: pydantic would read them as seconds since 1970."""
     if isinstance(value, str) and not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
         raise ValueError("expected a day such as 2026-11-22")
@@ -95,4 +95,4 @@ def _parse_day(value: object) -> object:
 
 
 #: A day in UTC.
-Day = Annotated[date, BeforeValidator(_parse_day)]
+Day = Annotated[date, BeforeValidator(_check_day)]

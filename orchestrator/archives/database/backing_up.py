@@ -9,7 +9,7 @@ from typing import IO, Any
 from django.db import connection, transaction
 
 from orchestrator.accounts.sealed_columns import load_key_ids
-from orchestrator.archives.database.clients import Server, find_clients, read_server, run_program
+from orchestrator.archives.database.clients import Server, find_folder, read_server, run_program
 from orchestrator.archives.database.manifest import DUMP, MANIFEST, Manifest
 from orchestrator.archives.database.state import count_rows_by_table, load_applied_migrations
 from orchestrator.archives.files import copy_stream, write_whole_file
@@ -26,7 +26,7 @@ def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _:
     Raise ConflictError if the file exists, or if no pg_dump fits the server.
     """
     server = read_server()
-    program = find_clients(server) / "pg_dump"
+    program = find_folder(server) / "pg_dump"
     with write_whole_file(path, overwrite=overwrite) as file, zipfile.ZipFile(file, "w") as archive:
         # The counted rows and those that pg_dump reads are of the same instant.
         with transaction.atomic(), connection.cursor() as cursor:

@@ -60,11 +60,11 @@ def read_server() -> Server:
     )
 
 
-def find_clients(server: Server) -> Path:
+def find_folder(server: Server) -> Path:
     """Return the folder of the programs. Raise ConflictError if there are none of its version."""
     versions = {}
     for folder in _list_folders():
-        major = _parse_major(folder)
+        major = _read_major(folder)
         if major == server.major:
             return folder
         if major is not None:
@@ -107,7 +107,7 @@ def _list_folders() -> Iterator[Path]:
         yield Path(wheel.origin).parent / "pginstall" / "bin"
 
 
-def _parse_major(folder: Path) -> int | None:
+def _read_major(folder: Path) -> int | None:
     """Return the major version; None if one of the programs is missing or does not run."""
     if not all((folder / name).exists() for name in PROGRAMS):
         return None

@@ -52,10 +52,10 @@ def read_manifest(path: Path) -> Manifest:
         raise InvalidRequestError(
             f"{path} is not a backup of Pitwall, or is truncated: it has no {MANIFEST} and {DUMP}"
         ) from error
-    return _check_manifest(path, content)
+    return _parse_manifest(path, content)
 
 
-def _check_manifest(path: Path, content: Any) -> Manifest:
+def _parse_manifest(path: Path, content: Any) -> Manifest:
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise InvalidRequestError(f"{path} is not a backup of Pitwall")
     version = content.pop("version", None)

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from orchestrator.accounts.sealed_columns import list_sealed_columns, rotate_seals
 from orchestrator.archives.database import state
-from orchestrator.archives.database.clients import Server, find_clients, read_server, run_program
+from orchestrator.archives.database.clients import Server, find_folder, read_server, run_program
 from orchestrator.archives.database.manifest import DUMP, Manifest, read_manifest
 from orchestrator.archives.errors import ProgramFailedError
 from orchestrator.archives.files import copy_stream
@@ -115,7 +115,7 @@ def restore(
     manifest = read_manifest(path)
     server = read_server()
     _refuse_unfit(path, manifest, server)
-    programs = find_clients(server)
+    programs = find_folder(server)
     _refuse_occupied(replace=replace)
     # Django's session must not hold locks that the transaction needs.
     connection.close()
@@ -174,7 +174,7 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
                 script.flush()
                 status = _write_script(backup, programs / "pg_restore", script, restore_said)
                 if status == 0:
-                    script.write(f"{_check_backup(backup.manifest)}{after}COMMIT;\n".encode())
+                    script.write(f"{_build_check_sql(backup.manifest)}{after}COMMIT;\n".encode())
         if status != 0:
             raise ProgramFailedError("pg_restore", status, restore_said)
 
@@ -189,7 +189,7 @@ def _write_script(backup: _Backup, program: Path, script: IO[bytes], stderr: IO[
     return writing.returncode
 
 
-def _check_backup(manifest: Manifest) -> str:
+def _build_check_sql(manifest: Manifest) -> str:
     """Return SQL that fails if a table does not have the number of dumped rows."""
     return "".join(
         _CHECK.format(table=sql.Identifier(*table.split(".", 1)), rows=rows, name=table).as_string(

@@ -51,7 +51,7 @@ def export_project(
         manifest = Manifest(
             pitwall=read_pitwall_version(),
             made_at=utc_now().isoformat(timespec="seconds"),
-            project=_load_project_rows(project),
+            project=_export_project(project),
             members=writer.members,
             excluded_runs=len(writer.scope.unended),
         )
@@ -59,7 +59,7 @@ def export_project(
     return manifest
 
 
-def _load_project_rows(project: Project) -> dict[str, Any]:
+def _export_project(project: Project) -> dict[str, Any]:
     values = {name: getattr(project, name) for name in OF_PROJECT}
     # A worker moves secrets out of addresses, but only if there is a sealing key.
     return {**values, "repository_url": without_secret(project.repository_url)}

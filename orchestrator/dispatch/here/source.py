@@ -11,17 +11,17 @@ def commit_at(repository: Path, ref: str) -> str:
     """Return the full hash of a branch, tag or hash; NotFoundError if it names no commit."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     try:
-        return _build_git_command(repository, *words).decode().strip()
+        return _run_git(repository, *words).decode().strip()
     except subprocess.CalledProcessError as error:
         raise NotFoundError(f"{ref} is not a commit of the repository in {repository}") from error
 
 
 def build_archive(repository: Path, sha: str) -> bytes:
     """Return the tree of a commit as tar.gz, with the same bytes each time."""
-    return gzip.compress(_build_git_command(repository, "archive", "--format=tar", sha), 6, mtime=0)
+    return gzip.compress(_run_git(repository, "archive", "--format=tar", sha), 6, mtime=0)
 
 
-def _build_git_command(repository: Path, *words: str) -> bytes:
+def _run_git(repository: Path, *words: str) -> bytes:
     return subprocess.run(
         ["git", *words], cwd=repository, check=True, capture_output=True, stdin=subprocess.DEVNULL
     ).stdout

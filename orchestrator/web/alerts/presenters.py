@@ -12,7 +12,7 @@ from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
 from orchestrator.loadtools.metrics import find_metric
-from orchestrator.regressions.bisection_answers import is_bad_answer, load_answers
+from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.commit_paths import load_path_commits
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.web.forms import build_benchmark_key
@@ -145,7 +145,7 @@ def describe_origin(row: ChangePoint, searches: Sequence[Bisection]) -> str:
 def build_bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
     """Return the bisection of a change point with the result of each step."""
     commits = load_path_commits(row, search.path)
-    pairs = zip(load_answers(search), search.answers, strict=True)
+    pairs = zip(read_answers(search), search.answers, strict=True)
     steps = [
         (
             answer.index,

@@ -25,7 +25,7 @@ from orchestrator.comparisons.sides import (
     resolve_sides,
 )
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.measurements.version_keys import read_results_version
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member, open_to_visitors
@@ -99,7 +99,7 @@ def _load_cached_result(
 
     pks = tuple(commit.pk for commit in commits)
     key = ("compare", member.sight, request.get_full_path(), pks)
-    return load_part(key, read_results_version(benchmark, commits), made)
+    return get_or_make_part(key, read_results_version(benchmark, commits), made)
 
 
 def _export(

@@ -16,9 +16,9 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_benchmarks
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.histories.annotations import find_annotated_points
+from orchestrator.histories.annotations import find_annotated_series
 from orchestrator.histories.data import build_history_data
 from orchestrator.histories.evidence import commit_in, point_details
 from orchestrator.histories.histories import (
@@ -88,7 +88,7 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     """Return the points of one series as columns, from the cache if they are unchanged."""
     series, branch = load_series_header(member, series_id), request.GET.get("branch", "")
     again = "If-None-Match" in request.headers and branch in ("", series.default_branch)
-    body = load_part(
+    body = get_or_make_part(
         ("history data", series),
         read_history_version(series.id) if again else None,
         lambda: compress_text(build_history_data(series, branch)),
@@ -177,7 +177,7 @@ def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
 
 def _load_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
     key = ("history choices", member.sight, benchmark.pk)
-    return load_part(
+    return get_or_make_part(
         key, read_choices_version(benchmark), lambda: load_history_choices(member, benchmark)
     )
 
@@ -235,7 +235,7 @@ def _list_changes(
 def _build_annotations(known: Mapping[int, SeriesHeader]) -> list[AnnotationRow]:
     """Return notes at commits of the lines, newest commit first."""
     annotations = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
-    measured = find_annotated_points(known, annotations.values()) if annotations else {}
+    measured = find_annotated_series(known, annotations.values()) if annotations else {}
     return build_annotation_rows(annotations.values(), measured)
 
 
@@ -261,7 +261,9 @@ def _load_table_page(
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
         return shown, rows, render_to_string("history/_table.html", context, request)
 
-    return load_part(("history table", series, line.branch, part, get_script_prefix()), mark, made)
+    return get_or_make_part(
+        ("history table", series, line.branch, part, get_script_prefix()), mark, made
+    )
 
 
 def _find_table_line(selection: HistorySelection, wanted: str) -> ChartLine:

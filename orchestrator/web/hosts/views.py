@@ -17,11 +17,11 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
 from orchestrator.fleet.selectors import (
+    find_latest_snapshot,
     load_contradictions,
     load_credentials,
     load_host,
     load_host_changes,
-    load_latest_snapshot,
     load_profile,
     load_profiles,
 )
@@ -104,7 +104,7 @@ def host_page(
 
     Forms that are given are shown as they were sent, with their errors.
     """
-    snapshot = load_latest_snapshot(record)
+    snapshot = find_latest_snapshot(record)
     status = load_golden_statuses(member).get(record.pk)
     check = status.check if status else None
     context = {

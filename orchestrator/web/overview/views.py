@@ -8,7 +8,7 @@ from django.templatetags.static import static
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.selectors import load_benchmarks, load_projects
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.fleet.selectors import load_hosts
 from orchestrator.measurements.version_keys import read_overview_version
 from orchestrator.reports.saved_reports import load_saved_reports
@@ -27,9 +27,9 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
     mark = read_overview_version(member, count=LATEST_RUNS)
     if isinstance(member, Visitor):
         key = ("visited", member.sight)
-        body = load_part(key, mark, lambda: _render_visited(request, member))
+        body = get_or_make_part(key, mark, lambda: _render_visited(request, member))
         return render(request, "overview/public.html", {"body": body})
-    body = load_part(
+    body = get_or_make_part(
         ("overview", member.team.pk, member.role), mark, lambda: _render_body(request, member)
     )
     return render(request, "overview/overview.html", {"body": body})

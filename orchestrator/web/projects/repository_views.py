@@ -121,9 +121,9 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
 
 @for_member
 @require_POST
-def confirm_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+def reject_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
-    host_keys.confirm_host_key(member=member, project=project)
+    host_keys.reject_offered_key(member=member, project=project)
     return _fetch_again(
         request, project, "The pinned host key stays; the repository is fetched again."
     )

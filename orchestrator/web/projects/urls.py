@@ -26,9 +26,9 @@ urlpatterns = [
         name="project-access-host-key",
     ),
     path(
-        "projects/<slug:slug>/access/host-key/confirm",
-        repository_views.confirm_host_key,
-        name="project-access-host-key-confirm",
+        "projects/<slug:slug>/access/host-key/reject",
+        repository_views.reject_host_key,
+        name="project-access-host-key-reject",
     ),
     path(
         "projects/<slug:slug>/access/host-key/forget",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from orchestrator.reports.evidence import find_point_series, load_points_behind
+from orchestrator.reports.evidence import find_point_series, load_cell_series
 from orchestrator.reports.exports import format_cell, format_interval
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
 from orchestrator.reports.pivots import Report
@@ -55,7 +55,7 @@ class _PointLinks:
     """Return the address of a cell's trials; empty if there are none."""
 
     def __init__(self, report: Report) -> None:
-        self.points = load_points_behind(report)
+        self.points = load_cell_series(report)
         self.shas = {commit.pk: commit.sha for commit in report.commits}
 
     def build_url(self, cell: Cell, column: TableColumn) -> str:

@@ -13,12 +13,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
 from orchestrator.reports.pivots import (
     Report,
     build_report,
-    load_visitor_commit,
+    load_visitor_sha,
     read_report_version,
 )
 from orchestrator.reports.provenance import load_provenance
@@ -77,7 +77,9 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         if run is None and not wanted:
             mark = f"{saved.changed_at} {read_report_version(member, spec)}"
             key = ("report", member.sight, request.get_full_path())
-            shown = load_part(key, mark, lambda: _page_parts(request, build_report(member, spec)))
+            shown = get_or_make_part(
+                key, mark, lambda: _page_parts(request, build_report(member, spec))
+            )
             return render(request, "reports/detail.html", {**context, **shown})
         result = build_report(member, spec, run=run)
     except (InvalidRequestError, NotFoundError) as error:
@@ -220,7 +222,7 @@ def _apply_changes(member: Member, spec: ReportSpec, request: HttpRequest) -> Re
     data = spec.model_dump(mode="json", exclude_defaults=True)
     overrides = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
     if isinstance(member, Visitor) and "commit" in overrides:
-        overrides["commit"] = load_visitor_commit(member, spec, overrides["commit"])
+        overrides["commit"] = load_visitor_sha(member, spec, overrides["commit"])
     data |= overrides
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts

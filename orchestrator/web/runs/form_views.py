@@ -16,7 +16,7 @@ from orchestrator.calibration.forecasts import forecast_resolution
 from orchestrator.calibration.resolution import estimate_resolution, with_rounds
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.operations.fetch_waits import build_fetch_wait
+from orchestrator.operations.fetch_waits import get_fetch_wait
 from orchestrator.runs.eta import estimate_finish
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
@@ -75,7 +75,7 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
         try:
             plan = _plan_request(form, member) if form.is_valid() else None
         except FetchRunningError as error:
-            fetch, plan = build_fetch_wait(request).hold(error), None
+            fetch, plan = get_fetch_wait(request).hold(error), None
     if not request.headers.get("HX-Request"):
         return form_page(request, form, plan, schedule=schedule)
     _drop_errors_of_empty_fields(form)

@@ -12,14 +12,14 @@ from django.http import HttpRequest
 from orchestrator.accounts.members import Member
 from orchestrator.comparisons.verdict_cache import CaseChange, VerdictCard, load_verdict_cards
 from orchestrator.core.ids import hash_value
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.measurements.cpu_traces import load_cpu_traces
 from orchestrator.measurements.removals import load_run_removals
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.reports.saved_reports import load_saved_reports
 from orchestrator.retention.pins import find_pin
-from orchestrator.runs.grid import Cell, Column, Grid, Row, build_grid
-from orchestrator.runs.hosts_live import HostProgress, build_hosts_live
+from orchestrator.runs.grid import Cell, Column, Grid, Row, load_grid
+from orchestrator.runs.hosts_live import HostProgress, build_host_progress
 from orchestrator.runs.job_details import JobDetails
 from orchestrator.runs.models import Job, Run, Trial, Until, Variant
 from orchestrator.runs.selectors import RunProgress, load_trials
@@ -95,7 +95,7 @@ def live_context(
         "removed": list(load_run_removals(run.pk).values()),
         "pin": find_pin(run) if run.state in RUN_ENDED else None,
         "reports": load_saved_reports(member).filter(benchmark=run.definition.benchmark),
-        **_build_cases_context(request, run, build_grid(now), cards),
+        **_build_cases_context(request, run, load_grid(now), cards),
     }
 
 
@@ -147,7 +147,7 @@ def _load_cards(member: Member, run: Run, now: RunProgress) -> list[VerdictCard]
     """
     step = max(1, now.trials_total // VERDICT_STEPS)
     mark = None if run.state in RUN_ENDED else str(now.trials_done // step)
-    return load_part(("verdicts", run.pk), mark, lambda: build_verdict_cards(member, run))
+    return get_or_make_part(("verdicts", run.pk), mark, lambda: build_verdict_cards(member, run))
 
 
 def _build_contenders(run: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ def _build_contenders(run: Run, cards: Iterable[VerdictCard]) -> list[dict[str, 
 
 
 def _build_host_views(now: RunProgress, details: Details) -> list[HostView]:
-    hosts = build_hosts_live(now.jobs)
+    hosts = build_host_progress(now.jobs)
     measured = [_find_last_measured(each) for each in hosts]
     traces = load_cpu_traces({job for job in measured if job})
     return [

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.core.page_cache import load_part
+from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_jobs
 from orchestrator.measurements.removals import load_run_removals
 from orchestrator.measurements.validity_issues import load_run_validity
@@ -40,7 +40,7 @@ def runs(request: HttpRequest, member: Member) -> HttpResponse:
     known = int(number) if number.isdecimal() and len(number) < 7 else 1
     mark = read_runs_version(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
     key = ("runs", member.sight, member.role, number)
-    body = load_part(key, mark, lambda: _list(request, member))
+    body = get_or_make_part(key, mark, lambda: _list(request, member))
     return render(request, "runs/list.html", {"body": body})
 
 

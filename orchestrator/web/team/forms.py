@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from orchestrator.accounts.audit import AuditFilter, load_actions, load_actors
+from orchestrator.accounts.audit import AuditFilter, load_actors, load_prefixes
 from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
@@ -73,7 +73,7 @@ class AuditForm(TeamForm):
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         super().__init__(member, data, **options)
-        for name, choices in (("actor", load_actors(member)), ("action", load_actions(member))):
+        for name, choices in (("actor", load_actors(member)), ("action", load_prefixes(member))):
             field = self.fields[name]
             field.choices = [("", "anything" if name == "action" else "anybody")]  # type: ignore[attr-defined]
             field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]

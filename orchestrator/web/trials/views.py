@@ -20,8 +20,8 @@ from orchestrator.measurements.distributions import (
     parse_percentiles,
     read_percentiles,
 )
-from orchestrator.measurements.environment import load_applied_limits, load_environments
-from orchestrator.measurements.prices import compute_prices
+from orchestrator.measurements.environment import build_environments, list_applied_limits
+from orchestrator.measurements.prices import list_costs
 from orchestrator.measurements.selectors import TrialDetails, load_artifact, load_trial_details
 from orchestrator.measurements.trial_files import Facts, load_result, load_rows
 from orchestrator.measurements.trial_outcomes import read_load_outcome
@@ -65,14 +65,14 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "details": details,
         "provenance": record.provenance,
         "rest": rest,
-        "limits": load_applied_limits(record),
+        "limits": list_applied_limits(record),
         "snapshot": record.job.snapshot,
         "label": LATENCY_LABELS[details.model] if details.model else None,
         **_build_metric_context(details),
         **_build_protocol_context(details),
-        "costs": compute_prices(record, details.values, result) if details.measurements else [],
+        "costs": list_costs(record, details.values, result) if details.measurements else [],
         "hosts": host_environments(
-            load_environments(record, result), {parse_code(r) for r in record.reasons}
+            build_environments(record, result), {parse_code(r) for r in record.reasons}
         ),
         "loads": [(load, describe_outcome(load)) for load in details.loads],
         "loads_chart": build_loads_chart(details.loads),

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.alerts.deliveries import deliver, load_due_deliveries
+from orchestrator.alerts.deliveries import deliver, load_due_delivery_ids
 from orchestrator.alerts.models import Channel, Delivery
 from orchestrator.core.clock import utc_now
 from tests.support.factories import Personas
@@ -34,7 +34,7 @@ def test_a_delivery_is_sent_shown_and_redelivered(personas: Personas, alice: Cli
         tested = alice.post(reverse("channel-test", args=[channel.pk]))
         delivery = Delivery.objects.get()
         assert tested.headers["Location"] == reverse("delivery", args=[delivery.pk])
-        [due] = load_due_deliveries(utc_now())
+        [due] = load_due_delivery_ids(utc_now())
         deliver(due, utc_now())
         page = alice.get(tested.headers["Location"]).content.decode()
         assert "the server answered with status 500" in page
@@ -123,7 +123,7 @@ def test_a_channel_is_disabled_and_deleted(personas: Personas, alice: Client) ->
     channel = Channel.objects.get()
     alice.post(reverse("channel-test", args=[channel.pk]))
     alice.post(reverse("channel-enable", args=[channel.pk]), {"enabled": "false"})
-    assert load_due_deliveries(utc_now()) == []
+    assert load_due_delivery_ids(utc_now()) == []
     assert alice.post(reverse("channel-test", args=[channel.pk])).status_code == 409
 
     alice.post(reverse("channel-delete", args=[channel.pk]))

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.dispatch.checkup import MAX_TRIES, run_checks
-from orchestrator.fleet.check_requests import claim_request, load_due_requests
+from orchestrator.fleet.check_requests import claim_request, load_due_host_ids
 from orchestrator.fleet.checks import Finding, record_check
 from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostCheck
 from orchestrator.fleet.services import NewHost, add_credential, enter_host, save_profile
@@ -176,17 +176,17 @@ def test_the_page_polls_while_checks_run(host: Host, alice: Client) -> None:
 
 def test_checks_run_on_one_worker_for_a_limited_time(host: Host, alice: Client) -> None:
     alice.post(reverse("host-checks", args=[host.pk]))
-    assert load_due_requests() == [host.pk]
+    assert load_due_host_ids() == [host.pk]
     for tries in range(1, MAX_TRIES + 1):
         # A worker takes the request and dies.
         request = claim_request(host.pk)
         assert request is not None
         assert request.tries == tries
-        assert (claim_request(host.pk), load_due_requests()) == (None, [])
+        assert (claim_request(host.pk), load_due_host_ids()) == (None, [])
         CheckRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
     run_checks(host.pk)
     assert _outcomes(host) == {"reach": "failed"}
-    assert load_due_requests() == []
+    assert load_due_host_ids() == []
 
 
 def test_viewers_cannot_start_checks_and_strangers_find_nothing(

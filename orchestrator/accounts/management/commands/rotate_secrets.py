@@ -10,7 +10,7 @@ from orchestrator.accounts.sealed_columns import (
     list_sealed_columns,
     rotate_seals,
 )
-from orchestrator.accounts.vault import load_keyring
+from orchestrator.accounts.vault import get_keyring
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only show the number of values")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"The newest key is {load_keyring().newest}.")
+        self.stdout.write(f"The newest key is {get_keyring().newest}.")
         results = [
             self._column(column, write=not options["dry_run"]) for column in list_sealed_columns()
         ]

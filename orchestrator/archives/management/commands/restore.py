@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
-from orchestrator.accounts.vault import find_missing_keys
+from orchestrator.accounts.vault import describe_missing
 from orchestrator.archives.database.manifest import Manifest
 from orchestrator.archives.database.restoring import RestoreResult, check, restore
 from orchestrator.core.errors import PitwallError
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         for line in done.broken or ():
             self.stderr.write(f"cannot be decrypted with the configured keys: {line}")
         if done.broken:
-            steps = "".join(f"\n  {each}" for each in find_missing_keys(done.manifest.sealing_keys))
+            steps = "".join(f"\n  {each}" for each in describe_missing(done.manifest.sealing_keys))
             raise CommandError(
                 "all rows are restored, but not all secrets can be decrypted. Set the missing "
                 "keys, then check with `manage.py rotate_secrets --dry-run`; or enter these "

@@ -47,7 +47,7 @@ class Command(BaseCommand):
         self.stdout.write(f"run {run.pk}: {run.rounds} rounds")
         if options["wait"]:
             with build_progress(options, "Calibrating") as show:
-                calibration = _wait_for_run(run, show)
+                calibration = _wait_for_calibration(run, show)
             self._tell(calibration)
 
     def _tell(self, calibration: Calibration | None) -> None:
@@ -94,7 +94,7 @@ def _load_owner(host: Host) -> Member:
     return build_member(first)
 
 
-def _wait_for_run(run: Run, show: Progress) -> Calibration | None:
+def _wait_for_calibration(run: Run, show: Progress) -> Calibration | None:
     """Evaluate the run as soon as it has ended; beat would do so half a minute later."""
     for look in count():
         if run.state in RUN_ENDED:
