@@ -89,8 +89,8 @@ def is_current(folder: Path, commits: Commits) -> bool:
     source = SOURCE.read_text(encoding="utf-8")
     slower = source.replace(USUAL_WORK, MORE_WORK)
     wanted = {commits.first: source, commits.slower: slower}
-    return all(build_served_url(folder, sha) == text for sha, text in wanted.items())
+    return all(read_server_source(folder, sha) == text for sha, text in wanted.items())
 
 
-def build_served_url(folder: Path, sha: str) -> str:
+def read_server_source(folder: Path, sha: str) -> str:
     return run_git(folder, "show", f"{sha}:server.py")

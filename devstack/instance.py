@@ -66,7 +66,7 @@ def hold_instance(name: str) -> Instance:
     root = STATE / name
     deadline = time.monotonic() + LEFTOVER_S
     while (lock := try_lock(root / "lock")) is None:
-        pid, url = find_running(root)
+        pid, url = read_running(root)
         if pid is None or is_alive(pid):
             at = f" at {url}" if url else ""
             who = f" (process {pid})" if pid else ""
@@ -74,7 +74,7 @@ def hold_instance(name: str) -> Instance:
         if time.monotonic() > deadline:
             raise InstanceError(f"What process {pid} left in {root} does not end. See its logs.")
         time.sleep(0.1)
-    return create_instance(Instance(name=name, root=root, lock=lock))
+    return clear_address(Instance(name=name, root=root, lock=lock))
 
 
 def find_running_instance(name: str) -> tuple[Instance, str] | None:
@@ -87,7 +87,7 @@ def find_running_instance(name: str) -> tuple[Instance, str] | None:
     if lock is not None:
         os.close(lock)
         return None
-    pid, url = find_running(root)
+    pid, url = read_running(root)
     if not url:
         raise InstanceError(f"Pitwall is starting or in use (process {pid}). Try again soon.")
     return Instance(name=name, root=root, lock=-1), url
@@ -100,16 +100,16 @@ def hold_free_instance(name: str) -> Instance:
         root = STATE / candidate
         lock = try_lock(root / "lock")
         if lock is not None:
-            return create_instance(Instance(name=candidate, root=root, lock=lock))
+            return clear_address(Instance(name=candidate, root=root, lock=lock))
     raise InstanceError(f"{MOST_COPIES} of the instance {name} are in use. Wait for one to end.")
 
 
-def create_instance(instance: Instance) -> Instance:
+def clear_address(instance: Instance) -> Instance:
     instance.announce("")
     return instance
 
 
-def find_running(root: Path) -> tuple[int | None, str]:
+def read_running(root: Path) -> tuple[int | None, str]:
     try:
         record = json.loads((root / "running.json").read_text())
     except (OSError, ValueError):

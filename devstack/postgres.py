@@ -138,10 +138,10 @@ def choose_identity(binaries: Binaries) -> Identity:
         return Identity()
     prefix = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
     postgres = str(binaries.folder / "postgres")
-    if is_running((*prefix, postgres, "--version")):
+    if can_run((*prefix, postgres, "--version")):
         return Identity(prefix=prefix)
     user = find_system_user()
-    if user is not None and is_running((postgres, "--version"), user):
+    if user is not None and can_run((postgres, "--version"), user):
         return Identity(user=user)
     raise PostgresError(
         "PostgreSQL refuses to run as root, this machine refuses user namespaces (unshare --user), "
@@ -158,7 +158,7 @@ def find_system_user() -> tuple[int, int] | None:
     return entry.pw_uid, entry.pw_gid
 
 
-def is_running(argv: tuple[str, ...], user: tuple[int, int] | None = None) -> bool:
+def can_run(argv: tuple[str, ...], user: tuple[int, int] | None = None) -> bool:
     uid, gid = user or (None, None)
     try:
         done = subprocess.run(

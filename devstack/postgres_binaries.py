@@ -64,7 +64,7 @@ def choose_binaries(major: int | None) -> Binaries:
 
 def find_candidates() -> Iterator[Binaries]:
     for folder in list_candidate_folders():
-        major = parse_major(folder)
+        major = read_major(folder)
         if major in MAJORS and (folder / "initdb").exists():
             yield Binaries(folder=folder, major=major)
 
@@ -85,7 +85,7 @@ def list_candidate_folders() -> Iterator[Path]:
 
 
 @functools.cache
-def parse_major(folder: Path) -> int:
+def read_major(folder: Path) -> int:
     """Return 0 if there is no working postgres."""
     try:
         stdout = subprocess.run(

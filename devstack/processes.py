@@ -148,13 +148,13 @@ def find_descendants(pid: int) -> list[int]:
 
 def map_parents() -> dict[int, int]:
     if sys.platform == "linux":
-        return dict(read_parent())
+        return dict(iter_parents())
     stdout = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True).stdout
     pairs = (line.split() for line in stdout.splitlines())
     return {int(pid): int(parent) for pid, parent in pairs}
 
 
-def read_parent() -> Iterator[tuple[int, int]]:
+def iter_parents() -> Iterator[tuple[int, int]]:
     for folder in Path("/proc").glob("[0-9]*"):
         # It may end in the meantime.
         with contextlib.suppress(OSError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from .formatting import format_duration, run_id, share
 from .judging import parse_failing_verdicts
+from .parsing import parse_duration, parse_run_id, parse_share
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).
@@ -61,7 +61,7 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
     _add_until(run)
     run.add_argument(
-        "--budget", type=format_duration, metavar="TIME", help="machine time, such as 30m"
+        "--budget", type=parse_duration, metavar="TIME", help="machine time, such as 30m"
     )
     run.add_argument("--priority", choices=("low", "normal", "high"))
     keys = run.add_mutually_exclusive_group()
@@ -76,13 +76,13 @@ def _run(run: argparse.ArgumentParser) -> None:
 
 
 def _add_wait(wait: argparse.ArgumentParser) -> None:
-    wait.add_argument("run", type=run_id, help="id or address of the run")
+    wait.add_argument("run", type=parse_run_id, help="id or address of the run")
     _add_timeout(wait)
     wait.add_argument("--json", action="store_true", help="print the run as it ended")
 
 
 def _compare(compare: argparse.ArgumentParser) -> None:
-    compare.add_argument("run", nargs="?", type=run_id, help="id or address of a run")
+    compare.add_argument("run", nargs="?", type=parse_run_id, help="id or address of a run")
     compare.add_argument("--benchmark", "-b", metavar="NAME")
     _add_project(compare)
     compare.add_argument("--baseline", metavar="COMMIT")
@@ -105,7 +105,7 @@ def _import(files: argparse.ArgumentParser) -> None:
 def _export(export: argparse.ArgumentParser) -> None:
     kinds = export.add_subparsers(dest="kind", metavar="KIND", required=True)
     trials = kinds.add_parser("trials", help="the trials of a run as JSON lines")
-    trials.add_argument("run", type=run_id)
+    trials.add_argument("run", type=parse_run_id)
     trials.add_argument("--invalid", action="store_true", help="include invalid trials")
     report = kinds.add_parser("report", help="a saved report")
     report.add_argument("name")
@@ -166,7 +166,7 @@ def _add_baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> 
 def _add_timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
-        type=format_duration,
+        type=parse_duration,
         metavar="TIME",
         help="stop waiting after this time; the run continues",
     )
@@ -178,6 +178,6 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         help="regressed (default), inconclusive, improved; or never",
     )  # fmt: skip
     parser.add_argument(
-        "--min-change", type=share, metavar="SHARE",
+        "--min-change", type=parse_share, metavar="SHARE",
         help="count a change only if its whole interval is beyond this size, such as 2%%",
     )  # fmt: skip

@@ -124,14 +124,14 @@ class Client:
         while True:
             trouble, answer = self._once(request, timeout_s)
             if answer is not None and not _may_pass(answer):
-                return _read_accepted(answer)
+                return _check_accepted(answer)
             wanted = _retry_after(answer)
             rest = wanted if wanted is not None else pause * random.uniform(0.5, 1.0)
             fetching = _fetch_progress(answer)
             patience_s = max(self._patience_s, FETCH_PATIENCE_S) if fetching else self._patience_s
             if waited + rest > patience_s:
                 if answer is not None:
-                    return _read_accepted(answer)
+                    return _check_accepted(answer)
                 raise NoAnswerError(
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
@@ -214,7 +214,7 @@ def _retry_after(answer: Optional[Answer]) -> Optional[float]:
         return None
 
 
-def _read_accepted(answer: Answer) -> Answer:
+def _check_accepted(answer: Answer) -> Answer:
     if answer.status < 300:
         return answer
     if answer.status < 400:

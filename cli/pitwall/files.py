@@ -27,7 +27,7 @@ def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> 
     for number, name in enumerate(args.files):
         path = _check_file(Path(name))
         progress.show(number, len(args.files), f"sending {path.name}")
-        content_type, body = _choose_form(path)
+        content_type, body = _build_multipart(path)
         answer = client.ask(
             "POST",
             "results/files",
@@ -60,13 +60,13 @@ def _import_ended(
 
 
 def export(args: argparse.Namespace, client: Client, progress: Progress) -> int:
-    with _write_output(args.output) as file:
+    with _open_output(args.output) as file:
         if args.kind == "trials":
             _export_trials(args, client, progress, file)
         elif args.kind == "report":
             file.write(_report(args, client))
         else:
-            file.write(_read_definition(args, client))
+            file.write(_fetch_definition(args, client))
     return PASS
 
 
@@ -78,7 +78,7 @@ def _check_file(path: Path) -> Path:
     return path
 
 
-def _choose_form(path: Path) -> tuple[str, bytes]:
+def _build_multipart(path: Path) -> tuple[str, bytes]:
     """Return content type and body as multipart/form-data; the standard library lacks it."""
     edge = uuid.uuid4().hex
     name = path.name.replace("\\", "_").replace('"', "_")
@@ -91,7 +91,7 @@ def _choose_form(path: Path) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _write_output(output: str) -> Iterator[TextIO]:
+def _open_output(output: str) -> Iterator[TextIO]:
     if output == "-":
         yield sys.stdout
     else:
@@ -120,7 +120,7 @@ def _report(args: argparse.Namespace, client: Client) -> str:
     return client.text(f"reports/{quote(args.name)}{ending}")
 
 
-def _read_definition(args: argparse.Namespace, client: Client) -> str:
+def _fetch_definition(args: argparse.Namespace, client: Client) -> str:
     project, _, benchmark = args.benchmark.partition("/")
     if not benchmark:
         raise NoAnswerError(f"{args.benchmark}: name it as PROJECT/BENCHMARK")

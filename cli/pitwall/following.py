@@ -64,11 +64,11 @@ def describe_progress(run: Any) -> str:
     if run["ended_at"] is None:
         if run["seconds_left"]:
             parts.append(f"about {format_duration(run['seconds_left'])} left")
-        parts += _describe_current_trial(run)
+        parts += _describe_current_work(run)
     return ", ".join(parts)
 
 
-def _describe_current_trial(run: Any) -> list[str]:
+def _describe_current_work(run: Any) -> list[str]:
     """Return the running work, or why nothing runs."""
     waiting = [job["waiting"] for job in run["jobs"] if job["state"] == "queued" and job["waiting"]]
     active = [job["phase"] for job in run["jobs"] if job["phase"] and job["state"] != "queued"]

@@ -49,12 +49,10 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
     for case in report["cases"]:
         if case["verdict"] not in fail_on:
             continue
-        named = list(_find_failing_cases(case))
-        counted = [
-            metric for metric in named if _count_verdicts(metric, case["verdict"], min_change)
-        ]
+        named = list(_iter_deciding_metrics(case))
+        counted = [metric for metric in named if _is_counted(metric, case["verdict"], min_change)]
         words = [
-            f"{_name(case)}: {_describe_judgement(metric, case['verdict'])}"
+            f"{_name(case)}: {_describe_metric(metric, case['verdict'])}"
             for metric in counted or named
         ]
         (because if counted else spared).extend(words)
@@ -69,20 +67,20 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
     return Judgement(status, tuple(because), tuple(spared), unknown)
 
 
-def _find_failing_cases(case: Any) -> Iterator[Any]:
+def _iter_deciding_metrics(case: Any) -> Iterator[Any]:
     """Yield the primary metrics that determine the verdict of the case."""
     for metric in case["metrics"]:
         if metric["primary"] and metric["verdict"] == case["verdict"]:
             yield metric
 
 
-def _count_verdicts(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
+def _is_counted(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
     if min_change is None or verdict == "inconclusive":
         return True
-    return metric["interval"] is not None and _find_least(metric, verdict) >= min_change
+    return metric["interval"] is not None and _compute_least_change(metric, verdict) >= min_change
 
 
-def _find_least(metric: Any, verdict: str) -> float:
+def _compute_least_change(metric: Any, verdict: str) -> float:
     """Return the smallest possible size of the change, in the direction of the verdict."""
     low, high = metric["interval"]
     upwards = (metric["better"] == "higher") == (verdict == "improved")
@@ -105,7 +103,7 @@ def _name(case: Any) -> str:
     return f"{label} on {case['host']}" if case.get("host") else label
 
 
-def _describe_judgement(metric: Any, verdict: str) -> str:
+def _describe_metric(metric: Any, verdict: str) -> str:
     text = f"{metric['title']} {verdict}"
     if metric["change"] is not None:
         text += f", {format_change(metric['change'])}"

@@ -31,7 +31,7 @@ def measure_here(args: argparse.Namespace, progress: Progress) -> int:
     checkout = _find_checkout(args.checkout)
     report = _run_measurement(checkout, _build_arguments(args), progress)
     if report["contender"] is None:
-        print(json.dumps(report, indent=1) if args.format == "json" else _print_single(report))
+        print(json.dumps(report, indent=1) if args.format == "json" else _render_single(report))
         return PASS
     judged = judge(report, args.fail_on, args.min_change)
     print(as_json(report, judged, args) if args.format == "json" else render_comparison(report))
@@ -113,13 +113,13 @@ def _run_measurement(checkout: Path, words: list[str], progress: Progress) -> An
     return message["report"]
 
 
-def _print_single(report: Any) -> str:
+def _render_single(report: Any) -> str:
     rows = [
         (
             case["case"]["label"],
             metric["title"],
             format_value(metric["value"], metric["unit"]),
-            _print_comparison(metric),
+            _format_metric_interval(metric),
             str(metric["trials"]),
         )
         for case in report["cases"]
@@ -129,7 +129,7 @@ def _print_single(report: Any) -> str:
     return "\n".join(lines) + ("\n\n" + render_table(HEADS, rows) if rows else "")
 
 
-def _print_comparison(metric: Any) -> str:
+def _format_metric_interval(metric: Any) -> str:
     if metric["interval"] is None:
         return UNKNOWN
     return " to ".join(format_value(each, metric["unit"]) for each in metric["interval"])

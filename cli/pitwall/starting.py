@@ -13,16 +13,12 @@ from .bar import Progress
 from .client import Client
 from .errors import PASS
 from .following import wait_for_end
-from .formatting import format_names
+from .parsing import split_names
 
 
 def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Start a run; standard output contains only its id, for scripts."""
-    run = (
-        _build_idempotency_key(client, build_request(args))
-        if args.once
-        else _read_request(client, args)
-    )
+    run = _send_once(client, build_request(args)) if args.once else _send_request(client, args)
     progress.say(
         f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
     )
@@ -37,7 +33,7 @@ def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> i
 
 def build_request(args: argparse.Namespace) -> dict[str, Any]:
     """Return the body of `POST /runs`; the server chooses the values of missing options."""
-    contenders = format_names(args.contender) or [git.head()]
+    contenders = split_names(args.contender) or [git.head()]
     baseline = args.baseline
     if args.merge_base:
         baseline = git.merge_base(args.merge_base, contenders[0])
@@ -46,7 +42,7 @@ def build_request(args: argparse.Namespace) -> dict[str, Any]:
         "project": args.project,
         "baseline": baseline,
         "contenders": contenders,
-        "hosts": format_names(args.hosts),
+        "hosts": split_names(args.hosts),
         "cases": args.cases,
         "rounds": args.rounds,
         "until": args.until,
@@ -56,13 +52,13 @@ def build_request(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value not in (None, [], "")}
 
 
-def _read_request(client: Client, args: argparse.Namespace) -> Any:
+def _send_request(client: Client, args: argparse.Namespace) -> Any:
     """Send the request with a new key if none is given, so that a retry starts no second run."""
     key = args.key or f"pitwall-cli {uuid.uuid4()}"
     return client.post("runs", build_request(args), {"Idempotency-Key": key})
 
 
-def _build_idempotency_key(client: Client, request: dict[str, Any]) -> Any:
+def _send_once(client: Client, request: dict[str, Any]) -> Any:
     """Return the existing run of the same request; a new one if it failed or was cancelled."""
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     after = ""

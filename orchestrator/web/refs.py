@@ -65,7 +65,7 @@ def load_ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice
     return [
         *(
             RefChoice(value=name, label=kind)
-            for kind, names in _list_names(benchmark).items()
+            for kind, names in _read_ref_names(benchmark).items()
             for name in [name for name in names if text.lower() in name.lower()][:MOST_NAMES]
         ),
         *(
@@ -75,7 +75,7 @@ def load_ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice
     ]
 
 
-def _list_names(benchmark: Benchmark) -> dict[str, list[str]]:
+def _read_ref_names(benchmark: Benchmark) -> dict[str, list[str]]:
     """Return the names in the local mirror; none if it was not fetched yet."""
     repository = open_repository(benchmark.project)
     try:

@@ -93,10 +93,10 @@ def _build_cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
 
 def _format_cpu(newest: CpuTrace) -> str:
     lines = [("server", newest.server), ("load tool", newest.tool)]
-    return ", ".join(f"{name} {_read_cores(line)}" for name, line in lines if line)
+    return ", ".join(f"{name} {_format_cores(line)}" for name, line in lines if line)
 
 
-def _read_cores(line: Line) -> str:
+def _format_cores(line: Line) -> str:
     return f"{format_number(_mean(line))} cores"
 
 

@@ -40,7 +40,7 @@ def make_requests(dataset: Dataset, tag: str) -> Mapping[str, Iterator[Request]]
     }
 
 
-def read_entity_tag(server: Server, dataset: Dataset) -> str:
+def fetch_entity_tag(server: Server, dataset: Dataset) -> str:
     """Return the entity tag of the finished run."""
     connection = Connection(server.port)
     headers = {"Authorization": f"Bearer {dataset.token}"}
@@ -55,7 +55,7 @@ class TimedRequests:
     def __init__(self, site: Server, bare: Server, dataset: Dataset) -> None:
         self._servers = {BARE: bare}
         self._requests: dict[str, Iterator[Request]] = {BARE: cycle([Request(path="/")])}
-        for name, endless in make_requests(dataset, read_entity_tag(site, dataset)).items():
+        for name, endless in make_requests(dataset, fetch_entity_tag(site, dataset)).items():
             self._servers[name], self._requests[name] = site, endless
         self.found: dict[str, list[float]] = {name: [] for name in self._requests}
 

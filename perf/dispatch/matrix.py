@@ -48,7 +48,7 @@ def measure_matrix(
     """Measure Pitwall first; the loop then repeats the plans of its rounds."""
     posted_run = ask(client, benchmark, shas, host.name, rounds)
     run = finished(client, posted_run, limit_s=limit_s)
-    plans = build_plans(host, [job["id"] for job in run["jobs"]])
+    plans = read_plans(host, [job["id"] for job in run["jobs"]])
     trials = [trial for plan in plans for trial in plan["trials"]]
     return MatrixTimes(
         trials=len(trials),
@@ -57,7 +57,7 @@ def measure_matrix(
     )
 
 
-def build_plans(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
+def read_plans(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
     """Return the plans that the host received for these jobs, in order."""
     paths = [path for job in jobs for path in (host.work_dir / "jobs" / job).glob("*/plan.json")]
     paths.sort(key=lambda path: path.stat().st_mtime)

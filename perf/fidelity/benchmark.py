@@ -98,7 +98,7 @@ def main() -> int:
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
-    answer = judge_requirements(NAME, summary.measured(pairs), summary.list_requirements(pairs))
+    answer = judge_requirements(NAME, summary.measured(pairs), summary.build_requirements(pairs))
     print(f"\n{summary.text(pairs)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from devstack.processes import die_with_parent
 from perf.fidelity.extent import Extent
-from perf.fidelity.loads import Load, list_files
+from perf.fidelity.loads import Load, build_files
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import Figures, PrintedValues
 
@@ -48,7 +48,7 @@ def run_directly(
     """Start the server, warm it up, measure, and read the output of the tool."""
     with tempfile.TemporaryDirectory(dir=folder) as name, _serving(target, pinned) as port:
         here = Path(name)
-        for file, text in list_files(load).items():
+        for file, text in build_files(load).items():
             (here / file).write_text(text)
         words = {
             "tool": str(program),

@@ -114,7 +114,7 @@ LOADS = (
 )  # fmt: skip
 
 
-def list_files(load: Load) -> dict[str, str]:
+def build_files(load: Load) -> dict[str, str]:
     """Return the files that the tool reads in {trial_dir}."""
     return {"grpc-data.json": json.dumps(MESSAGE)} if load.tool == "ghz" else {}
 

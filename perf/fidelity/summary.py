@@ -56,7 +56,7 @@ def measured(pairs_by_load: Pairs) -> dict[str, float]:
     return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares)}
 
 
-def list_requirements(pairs_by_load: Pairs) -> dict[str, Requirement | None]:
+def build_requirements(pairs_by_load: Pairs) -> dict[str, Requirement | None]:
     """Return limits with the same keys; None is only reported."""
     limits = {"_deviation": Requirement(relation="<=", limit=TOLERANCE)}
     limits[SAMPLER] = Requirement(relation="<", limit=SAMPLER_LIMIT)

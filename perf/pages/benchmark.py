@@ -69,8 +69,8 @@ def main() -> int:
         return 1
     medians = summary.compute_medians(measurements.audits)
     audit_values, wait_values = summary.measured(medians), live_run.measured(measurements.waits)
-    wanted = summary.list_requirements(audit_values) | {
-        key: live_run.list_requirements(key) for key in wait_values
+    wanted = summary.build_requirements(audit_values) | {
+        key: live_run.find_requirement(key) for key in wait_values
     }
     answer = judge_requirements(NAME, audit_values | wait_values, wanted)
     tables = [summary.text(medians)] if measurements.audits else []

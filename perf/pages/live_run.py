@@ -64,8 +64,8 @@ def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[
         waits = {}
         for size, run in runs.items():
             waits[size] = list(_measure_page_waits(context.new_page(), run, trials))
-            print_scores = " ".join(f"{each:.2f}" for each in waits[size])
-            print(f"  {size} run, shown after: {print_scores} s", flush=True)
+            times = " ".join(f"{each:.2f}" for each in waits[size])
+            print(f"  {size} run, shown after: {times} s", flush=True)
         browser.close()
     return waits
 
@@ -78,7 +78,7 @@ def measured(waits: Waits) -> dict[str, float]:
     }
 
 
-def list_requirements(key: str) -> Requirement | None:
+def find_requirement(key: str) -> Requirement | None:
     return Requirement(relation="<", limit=LIMIT_S) if key.endswith("_longest_s") else None
 
 

@@ -37,7 +37,7 @@ def measured(medians: Medians) -> dict[str, float]:
     return worst
 
 
-def list_requirements(measured: dict[str, float]) -> dict[str, Requirement | None]:
+def build_requirements(measured: dict[str, float]) -> dict[str, Requirement | None]:
     return {key: _build_requirement(key) for key in measured}
 
 

@@ -41,7 +41,7 @@ def main() -> None:
     came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         data = measured(extent, Path(name))
-    answer = judge_requirements(NAME, summary.measured(data), summary.list_requirements(data))
+    answer = judge_requirements(NAME, summary.measured(data), summary.build_requirements(data))
     print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(data)}
@@ -62,7 +62,7 @@ def measured(extent: Extent, folder: Path) -> Measurements:
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
     dataset = fill_databases(postgres, urls)
     data = Measurements(sites=dataset)
-    with list_sites(dataset, urls, folder) as sites, serve_bare(folder) as bare:
+    with serve_sites(dataset, urls, folder) as sites, serve_bare(folder) as bare:
         timings = PageTimings(sites, bare, postgres, clients=extent.clients)
         say("warming up")
         timings.warm_up()
@@ -89,7 +89,7 @@ def fill_databases(postgres: Postgres, urls: dict[str, str]) -> dict[str, Datase
 
 
 @contextmanager
-def list_sites(
+def serve_sites(
     dataset: dict[str, Dataset], urls: dict[str, str], folder: Path
 ) -> Iterator[dict[str, tuple[Dataset, Server]]]:
     with ExitStack() as stack:

@@ -74,7 +74,7 @@ class Sender:
         self._postgres = postgres
         self._database = database
         with psycopg.connect(database) as connection:
-            newest = _send_one(connection, "SELECT max(id) FROM benchmarks_commit", [])
+            newest = _load_value(connection, "SELECT max(id) FROM benchmarks_commit", [])
         # A reading's id starts with the number of its commit.
         self._first = uuid.UUID(int=(newest + 1) << 80)
         self._headers = {
@@ -172,7 +172,7 @@ class Sender:
     def _count_rows(self) -> int:
         """Return the number of sent readings, which must equal the trials of their points."""
         with psycopg.connect(self._database) as connection:
-            readings = _send_one(
+            readings = _load_value(
                 connection, "SELECT count(*) FROM results_reading WHERE id >= %s", [self._first]
             )
             series = """
@@ -183,15 +183,15 @@ class Sender:
                 "SELECT coalesce(sum(trials + invalid), 0) "
                 "FROM results_point WHERE series_id = ANY(%s)"
             )
-            trials = _send_one(
-                connection, sums, [_send_one(connection, series, [next(iter(METRICS))])]
+            trials = _load_value(
+                connection, sums, [_load_value(connection, series, [next(iter(METRICS))])]
             )
         if readings != trials:
             raise AssertionError(f"{readings} readings, {trials} trials in points")
         return int(readings)
 
 
-def _send_one(
+def _load_value(
     connection: psycopg.Connection, query: LiteralString, values: Sequence[object]
 ) -> Any:
     row = connection.execute(query, values).fetchone()

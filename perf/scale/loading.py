@@ -91,7 +91,7 @@ def fill(size: Size) -> Dataset:
         with timed(seconds, "vacuum"):
             direct.execute("VACUUM ANALYZE")
             direct.execute("CHECKPOINT")
-    return build_parts(catalog, seconds)
+    return build_dataset(catalog, seconds)
 
 
 def superuser() -> str:
@@ -162,7 +162,7 @@ def binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
     return query.format(sql.Identifier(table), listed)
 
 
-def build_parts(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
+def build_dataset(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
     wide = catalog.parts[0]
     client = Client()
     client.force_login(catalog.member.user)

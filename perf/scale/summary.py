@@ -50,7 +50,7 @@ class Measurements:
         return list(dict.fromkeys(name for name, _ in self.beside))
 
 
-def list_requirements(data: Measurements) -> dict[str, Requirement | None]:
+def build_requirements(data: Measurements) -> dict[str, Requirement | None]:
     limits: dict[str, Requirement | None] = {}
     for page in data.pages:
         key = page.replace(" ", "_")

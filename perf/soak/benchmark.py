@@ -27,7 +27,7 @@ from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
 from perf.harness.ssh_hosts import run_fleet
 from perf.harness.web_servers import collect_static
 from perf.soak.faults import Faults
-from perf.soak.losses import find_left_over, trials
+from perf.soak.losses import count_leftovers, trials
 from perf.soak.memory import Growth, Watch, estimate_growth
 from perf.soak.services import Services, running_services
 from perf.soak.usage import Usage, wait_for_the_end
@@ -78,7 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pws-") as name:
         result = soak(extent, options.seed, Path(name))
     struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in result.faults.items()}
-    figures = {**result.counts, **struck, **build_chart_data(result.memory)}
+    figures = {**result.counts, **struck, **build_memory_figures(result.memory)}
     wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
     if extent.judges_memory:
         wanted |= {key.format(each): want for key, want in FLAT.items() for each in result.memory}
@@ -132,7 +132,7 @@ def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
             watch = use_and_break(extent, services, usage, faults)
             wait_for_the_end(usage.requested, limit_s=END_S)
             counts = trials(usage.requested, fleet)
-        counts |= find_left_over(fleet)
+        counts |= count_leftovers(fleet)
     counts["pages_with_another_answer"] = usage.wrong_answers
     counts["processes_that_ended"] = len(watch.ended)
     memory = {name: estimate_growth(samples) for name, samples in watch.own.items()}
@@ -170,7 +170,7 @@ def use_and_break(extent: Extent, services: Services, usage: Usage, faults: Faul
     return watch
 
 
-def build_chart_data(memory: dict[str, Growth]) -> dict[str, float]:
+def build_memory_figures(memory: dict[str, Growth]) -> dict[str, float]:
     return {
         f"{name}_{key}": value
         for name, growth in memory.items()

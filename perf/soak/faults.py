@@ -113,7 +113,7 @@ class Faults:
 
 def _kill_agent(host: SshHost) -> bool:
     """Kill the supervisor of a running round, if there is one."""
-    live = [pid for pid in find_supervisors(host) if matches_program(pid, host)]
+    live = [pid for pid in find_supervisors(host) if belongs_to_host(pid, host)]
     for pid in live:
         kill(pid)
     return bool(live)
@@ -138,7 +138,7 @@ def find_sessions(fleet: Fleet, host: SshHost) -> list[int]:
     return [pid for pid in below - {*servers} if name_of(pid).startswith("sshd")]
 
 
-def matches_program(pid: int, host: SshHost) -> bool:
+def belongs_to_host(pid: int, host: SshHost) -> bool:
     """Return whether a process works for this host, by its command line or its folder."""
     if str(host.work_dir) in command_line(pid):
         return True

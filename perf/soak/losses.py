@@ -14,7 +14,7 @@ from devstack.processes import map_parents
 from orchestrator.results.models import Point, Reading
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from perf.harness.ssh_hosts import Fleet
-from perf.soak.faults import matches_program
+from perf.soak.faults import belongs_to_host
 from tests.support.journals import read_journals
 
 #: A stopped agent takes a moment to end.
@@ -60,7 +60,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     }
 
 
-def find_left_over(fleet: Fleet) -> dict[str, int]:
+def count_leftovers(fleet: Fleet) -> dict[str, int]:
     """Return unneeded processes and folders, after waiting for those that are ending."""
     give_up = time.monotonic() + PATIENCE_S
     while (left := _processes(fleet)) and time.monotonic() < give_up:
@@ -83,7 +83,7 @@ def _processes(fleet: Fleet) -> list[str]:
         f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()[:200]!r}"
         for pid in map_parents()
         for host in fleet.hosts
-        if matches_program(pid, host)
+        if belongs_to_host(pid, host)
     ]
 
 

@@ -35,8 +35,8 @@ def test_the_demo_repository_has_reproducible_hashes(tmp_path):
     two = demo_repository.demo_repository(tmp_path / "two")
     assert one == two
     assert git(tmp_path / "one", "rev-parse", "HEAD") == one.slower
-    assert demo_repository.build_served_url(tmp_path / "one", one.harmless) == SERVER
-    changed = demo_repository.build_served_url(tmp_path / "one", one.slower)
+    assert demo_repository.read_server_source(tmp_path / "one", one.harmless) == SERVER
+    changed = demo_repository.read_server_source(tmp_path / "one", one.slower)
     assert changed == SERVER.replace("WORK = 50", demo_repository.MORE_WORK.strip())
 
 
@@ -75,7 +75,7 @@ def test_the_demo_repository_contains_the_server_of_the_catalogue(monkeypatch, t
     catalogue = demo_repository.CHECKOUT / "agents" / "suites" / "hello" / "server.py"
     monkeypatch.setattr(demo_repository, "SOURCE", catalogue)
     commits = demo_repository.demo_repository(tmp_path / "repository")
-    slower = demo_repository.build_served_url(tmp_path / "repository", commits.slower)
+    slower = demo_repository.read_server_source(tmp_path / "repository", commits.slower)
     compile(slower, "server.py", "exec")
     clone = tmp_path / "clone"
     argv = ["git", "clone", "-q", str(tmp_path / "repository"), str(clone)]

@@ -10,7 +10,7 @@ from agents.hostagent.readers.wrk import remove_corrections
 from orchestrator.benchmarks.loads import build_load_specs, get_tool
 from orchestrator.benchmarks.spec import from_data
 from perf.fidelity.extent import FULL
-from perf.fidelity.loads import LOADS, list_files
+from perf.fidelity.loads import LOADS, build_files
 from perf.fidelity.pitwall import definition
 from perf.fidelity.ratios import estimate_ratio
 from perf.fidelity.target import Target
@@ -42,7 +42,7 @@ def typed(load):
 def test_a_direct_run_uses_the_arguments_of_pitwall(load):
     argv, files = measured_start(load)
     assert sorted(typed(load)) == sorted(argv)
-    assert list_files(load).items() <= files.items()
+    assert build_files(load).items() <= files.items()
 
 
 def test_a_direct_run_of_wrk_differs_only_in_the_script():

@@ -18,7 +18,7 @@ def _look(name, performance, **changes):
 
 def _answer(audits):
     measured = summary.measured(summary.compute_medians(audits))
-    return judge_requirements("pages", measured, summary.list_requirements(measured))
+    return judge_requirements("pages", measured, summary.build_requirements(measured))
 
 
 def test_the_worst_screen_counts_with_the_median_of_its_measurements():

@@ -46,7 +46,7 @@ class Handshake:
         self._nonces: tuple[str, str] = ("", "")
 
     def greeting(self) -> bytes:
-        return _read_line_field({"nonce": self._nonce})
+        return _encode_line({"nonce": self._nonce})
 
     def read_greeting(self, line: bytes) -> None:
         other = _field(line, "nonce")
@@ -54,7 +54,7 @@ class Handshake:
         self._nonces = lead_first
 
     def proof(self) -> bytes:
-        return _read_line_field({"proof": self._derive(f"proof of {self._me}").hex()})
+        return _encode_line({"proof": self._derive(f"proof of {self._me}").hex()})
 
     def check(self, line: bytes) -> None:
         """Raise PeerLost unless the other side knows the secret."""
@@ -178,7 +178,7 @@ def _sign(key: bytes, number: int, text: bytes) -> str:
     return hmac.new(key, number.to_bytes(8, "big") + text, hashlib.sha256).hexdigest()
 
 
-def _read_line_field(message: dict[str, str]) -> bytes:
+def _encode_line(message: dict[str, str]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 

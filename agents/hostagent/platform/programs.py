@@ -187,12 +187,12 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
 def version_manager_folders() -> list[str]:
     """Return the program folders of version managers, newer versions first."""
     home = Path.home()
-    pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_read_version, reverse=True)
+    pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_parse_version, reverse=True)
     others = (home / ".cargo/bin", GO, home / "go/bin")
     return [str(folder) for folder in (*pythons, *others)]
 
 
-def _read_version(folder: Path) -> list[int]:
+def _parse_version(folder: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", folder.parent.name)]
 
 

@@ -35,12 +35,12 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     if not rows.exists():
         raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?")
     try:
-        return _count_rows(rows, warmup_s)
+        return _summarise_rows(rows, warmup_s)
     except sqlite3.Error as error:
         raise TrialFailed("output_lost", f"the load tool's rows cannot be read: {error}") from error
 
 
-def _count_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
+def _summarise_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
     counter = RequestCounter(warmup_s)
     parameters = {"warmup": warmup_s, "up": int(warmup_s) + 1}
     with contextlib.closing(sqlite3.connect(f"file:{rows}?mode=ro", uri=True)) as database:

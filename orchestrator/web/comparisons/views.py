@@ -203,12 +203,12 @@ def _load_sides(request: HttpRequest, member: Member, benchmark: Benchmark) -> t
     return resolve_sides(
         member,
         benchmark,
-        _build_side_request(request.GET, ""),
-        _build_side_request(request.GET, "contender_"),
+        _build_side_query(request.GET, ""),
+        _build_side_query(request.GET, "contender_"),
     )
 
 
-def _build_side_request(given: Mapping[str, str], prefix: str) -> SideQuery:
+def _build_side_query(given: Mapping[str, str], prefix: str) -> SideQuery:
     values = {each.name: given.get(prefix + each.name, "").strip() for each in fields(SideQuery)}
     return SideQuery(
         **{**values, "commit": given.get("contender" if prefix else "baseline", "").strip()}

@@ -53,7 +53,7 @@ class ForgeForm(TeamForm):
         help_text="Sum of all hosts. Cases that are decided earlier end earlier.",
     )
 
-    def build_request(self) -> NewConnection:
+    def build_new_connection(self) -> NewConnection:
         data = self.cleaned_data
         return NewConnection(
             kind=data["kind"],

@@ -47,7 +47,7 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     if form.is_valid():
         try:
             secret = save_connection(
-                member=member, project=project, new=form.build_request()
+                member=member, project=project, new=form.build_new_connection()
             ).secret
         except FORM_ERRORS as error:
             form.show_error(error)
@@ -95,13 +95,13 @@ def hook(request: HttpRequest, connection_id: UUID) -> HttpResponse:
     """Receive a webhook. The forge is no member: the signature over the body authenticates it."""
     body = request.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
-        return _answer_text(f"a payload may have {MOST_BYTES} bytes at most", 413)
+        return _build_text_response(f"a payload may have {MOST_BYTES} bytes at most", 413)
     try:
         outcome = receive(load_connection_by_id(connection_id), request.headers, body)
     except PitwallError as error:
-        return _answer_text(str(error), find_status(error)[0])
+        return _build_text_response(str(error), find_status(error)[0])
     wake_forges()
-    return _answer_text(outcome, 200)
+    return _build_text_response(outcome, 200)
 
 
 def _page(
@@ -123,5 +123,5 @@ def _page(
     return render(request, "forges/detail.html", context, status=form.status)
 
 
-def _answer_text(text: str, status: int) -> HttpResponse:
+def _build_text_response(text: str, status: int) -> HttpResponse:
     return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -206,7 +206,7 @@ def _build_history_context(
         "config": chart_config(selection, relative=query.get("scale") == "change"),
         "changes": _list_changes(selection, known),
         "baselines": _list_baselines(selection, known),
-        "notes": _build_annotations(known),
+        "notes": _load_annotation_rows(known),
         "may_write": member.has(Role.MEMBER),
         "relative": query.get("scale") == "change",
         "other_scale": _build_address(
@@ -232,7 +232,7 @@ def _list_changes(
     ]
 
 
-def _build_annotations(known: Mapping[int, SeriesHeader]) -> list[AnnotationRow]:
+def _load_annotation_rows(known: Mapping[int, SeriesHeader]) -> list[AnnotationRow]:
     """Return notes at commits of the lines, newest commit first."""
     annotations = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
     measured = find_annotated_series(known, annotations.values()) if annotations else {}

@@ -79,7 +79,7 @@ class NoiseFloor:
     change: str = format_percent(CHANGE)
 
 
-def build_noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
+def load_noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
     """Return the noise of a host for its page. `wanted` is the `value` of a series."""
     known = list(load_calibrations(host)[:MAX_HISTORY])
     series = _list_series(known)

@@ -46,7 +46,7 @@ class Count:
     hosts: int
 
 
-def build_fleet_rows(member: Member) -> list[FleetRow]:
+def load_fleet_rows(member: Member) -> list[FleetRow]:
     hosts = sorted(load_hosts(member), key=_rank_urgency)
     golden, floors = load_golden_statuses(member), load_noise_floors(member)
     warmth, queued = load_temperatures(member), count_queued_by_host(member, hosts)

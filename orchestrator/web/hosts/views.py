@@ -54,8 +54,8 @@ from orchestrator.web.hosts.forms import (
     build_initial_golden,
     build_initial_settings,
 )
-from orchestrator.web.hosts.noise import build_noise_floor
-from orchestrator.web.hosts.presenters import build_fleet_rows, count_fleet, hash_fleet
+from orchestrator.web.hosts.noise import load_noise_floor
+from orchestrator.web.hosts.presenters import count_fleet, hash_fleet, load_fleet_rows
 
 LATEST_JOBS = 20
 #: The states that the page has a button for.
@@ -70,7 +70,7 @@ _SAME = (
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the page; htmx gets only the list, and 304 if nothing has changed."""
-    rows = build_fleet_rows(member)
+    rows = load_fleet_rows(member)
     tag = hash_fleet(rows)
     asks_again = bool(request.headers.get("HX-Request"))
     if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
@@ -109,7 +109,7 @@ def host_page(
     check = status.check if status else None
     context = {
         "host": record,
-        "hours": _format_hours(record),
+        "hours": _compute_hours(record),
         "golden": status,
         "golden_validity": _load_golden_validity(check),
         "snapshot": snapshot,
@@ -123,7 +123,7 @@ def host_page(
         "jobs": load_jobs(record)[:LATEST_JOBS],
         "care": care or HostSettingsForm(member, initial=build_initial_settings(record)),
         "golden_form": golden or GoldenForm(member, initial=build_initial_golden(check)),
-        "noise": build_noise_floor(record, request.GET.get("series", "")),
+        "noise": load_noise_floor(record, request.GET.get("series", "")),
         "calibration_form": calibration
         or CalibrationForm(member, initial=build_initial_calibration(check)),
         "may": {state.name.lower(): may_become(record, state) for state in HELD_OR_READY},
@@ -139,7 +139,7 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     made = None
     if form.is_valid():
         try:
-            made = _find_credential(member, form)
+            made = _create_credential(member, form)
             record = enter_host(member=member, new=_build_new_host(form, made))
         except FORM_ERRORS as error:
             form = _build_form_with_stored_key(form, made)
@@ -161,7 +161,7 @@ def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 def profiles(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the profiles. `?profile=slug` fills the form with that profile."""
     chosen = request.GET.get("profile")
-    initial = _list_profile_fields(load_profile(member, chosen)) if chosen else None
+    initial = _build_initial_profile(load_profile(member, chosen)) if chosen else None
     data = request.POST if request.method == "POST" else None
     form = ProfileForm(member, data, initial=initial)
     if form.is_valid():
@@ -175,7 +175,7 @@ def profiles(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "hosts/profiles.html", context, status=form.status)
 
 
-def _find_credential(member: Member, form: HostForm) -> Credential | None:
+def _create_credential(member: Member, form: HostForm) -> Credential | None:
     """Return the key pair that the form asks to create; None if a stored one was chosen."""
     data = form.cleaned_data
     if data["key_source"] == "stored":
@@ -219,7 +219,7 @@ def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
     return load_run_validity([check.last_run_id])[check.last_run_id]
 
 
-def _format_hours(record: Host) -> HoursNow:
+def _compute_hours(record: Host) -> HoursNow:
     return record.hours.compute_state(utc_now(), record.timezone)
 
 
@@ -229,7 +229,7 @@ def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:
     return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
 
 
-def _list_profile_fields(profile: HardwareProfile) -> dict[str, Any]:
+def _build_initial_profile(profile: HardwareProfile) -> dict[str, Any]:
     same = {name: getattr(profile, name) for name in ("slug", "name", *_SAME)}
     bytes_ = profile.memory_bytes
     return {**same, "memory_gib": None if bytes_ is None else round(bytes_ / _GIB, 2)}

@@ -27,7 +27,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
     mark = read_overview_version(member, count=LATEST_RUNS)
     if isinstance(member, Visitor):
         key = ("visited", member.sight)
-        body = get_or_make_part(key, mark, lambda: _render_visited(request, member))
+        body = get_or_make_part(key, mark, lambda: _render_visitor_body(request, member))
         return render(request, "overview/public.html", {"body": body})
     body = get_or_make_part(
         ("overview", member.team.pk, member.role), mark, lambda: _render_body(request, member)
@@ -48,7 +48,7 @@ def _render_body(request: HttpRequest, member: Member) -> str:
     return render_to_string("overview/overview.html#body", context, request)
 
 
-def _render_visited(request: HttpRequest, member: Visitor) -> str:
+def _render_visitor_body(request: HttpRequest, member: Visitor) -> str:
     """Return the part for visitors of a public project: its runs, and where its results are."""
     context = {
         "runs": build_run_rows(member, load_runs(member)[:LATEST_RUNS]),

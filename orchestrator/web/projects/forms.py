@@ -41,7 +41,7 @@ class RetentionForm(TeamForm):
         help_text="Merges, tags, pinned commits and the ends of changes remain too.",
     )
 
-    def build_request(self) -> RetentionSettings:
+    def build_retention(self) -> RetentionSettings:
         return RetentionSettings(**{name: self.cleaned_data[name] for name in RETENTION_FIELDS})
 
 

@@ -114,7 +114,7 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     fingerprint = request.POST.get("fingerprint", "")
     project = load_project(member, slug)
     host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
-    return _fetch_again(
+    return _request_fetch(
         request, project, "The new host key is pinned; the repository is fetched again."
     )
 
@@ -124,7 +124,7 @@ def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
 def reject_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
     host_keys.reject_offered_key(member=member, project=project)
-    return _fetch_again(
+    return _request_fetch(
         request, project, "The pinned host key stays; the repository is fetched again."
     )
 
@@ -134,12 +134,12 @@ def reject_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
 def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
     host_keys.forget_host_key(member=member, project=project)
-    return _fetch_again(
+    return _request_fetch(
         request, project, "No host key is pinned. Pitwall now requests the key of the server."
     )
 
 
-def _fetch_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
+def _request_fetch(request: HttpRequest, project: Project, message: str) -> HttpResponse:
     """After a decision about the host key: request the fetch and show the page again."""
     request_fetch(project)
     messages.success(request, message)

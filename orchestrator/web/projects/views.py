@@ -114,7 +114,7 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(record)))
     if form.is_valid():
         try:
-            save_retention(member=member, project=record, wanted=form.build_request())
+            save_retention(member=member, project=record, wanted=form.build_retention())
         except FORM_ERRORS as error:
             form.show_error(error, default="files_days")
         else:

@@ -45,7 +45,7 @@ REFS = ("baseline", "contender", "second_contender", "branch")
 def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the form, prefilled from the address or from an earlier run (`?again=`)."""
     if request.method != "POST":
-        return form_page(request, RunForm(member, initial=_build_initial_form(request, member)))
+        return form_page(request, RunForm(member, initial=_build_initial_data(request, member)))
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
@@ -150,7 +150,7 @@ def requested_run(form: RunForm, member: Member) -> RunRequest:
     return with_rounds(member=member, request=form.request(), change=form.wanted_change)
 
 
-def _build_initial_form(request: HttpRequest, member: Member) -> dict[str, Any]:
+def _build_initial_data(request: HttpRequest, member: Member) -> dict[str, Any]:
     if run := load_chosen_run(member, request.GET.get("again", "")):
         return _build_initial(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}

@@ -103,11 +103,11 @@ def hash_panel(now: RunProgress, details: Details) -> str:
     """Return a tag that changes with everything that the live panel shows, except the time."""
     jobs = [
         [
-            *_build_job_tag(part.job),
+            *_list_job_values(part.job),
             part.trials_done,
             part.trials_failed,
             [each.text for each in part.case_statuses],
-            *_build_details_tag(details[part.job.pk]),
+            *_list_detail_values(details[part.job.pk]),
         ]
         for part in now.jobs
     ]
@@ -115,7 +115,7 @@ def hash_panel(now: RunProgress, details: Details) -> str:
     return f'"{hash_value([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
 
 
-def build_verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
+def load_run_cards(member: Member, run: Run) -> list[VerdictCard]:
     """Return one card for each contender that has blocks."""
     return load_verdict_cards(member, [run])[run.pk]
 
@@ -130,12 +130,12 @@ def build_run_rows(
     return [(run, cards[run.pk], validity[run.pk]) for run in shown]
 
 
-def _build_job_tag(job: Job) -> list[object]:
+def _list_job_values(job: Job) -> list[object]:
     return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
             str(job.not_before)]  # fmt: skip
 
 
-def _build_details_tag(details: JobDetails) -> list[object]:
+def _list_detail_values(details: JobDetails) -> list[object]:
     builds = [[each.pk, each.state, each.seconds, each.log_offset] for each in details.builds]
     return [details.waiting, [str(place.host_id) for place in details.placements], builds]
 
@@ -147,7 +147,7 @@ def _load_cards(member: Member, run: Run, now: RunProgress) -> list[VerdictCard]
     """
     step = max(1, now.trials_total // VERDICT_STEPS)
     mark = None if run.state in RUN_ENDED else str(now.trials_done // step)
-    return get_or_make_part(("verdicts", run.pk), mark, lambda: build_verdict_cards(member, run))
+    return get_or_make_part(("verdicts", run.pk), mark, lambda: load_run_cards(member, run))
 
 
 def _build_contenders(run: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def _build_contenders(run: Run, cards: Iterable[VerdictCard]) -> list[dict[str, 
 
 def _build_host_views(now: RunProgress, details: Details) -> list[HostView]:
     hosts = build_host_progress(now.jobs)
-    measured = [_find_last_measured(each) for each in hosts]
+    measured = [_find_measured_job_id(each) for each in hosts]
     traces = load_cpu_traces({job for job in measured if job})
     return [
         HostView(
@@ -190,7 +190,7 @@ def _find_last_failed(host: HostProgress) -> Trial | None:
     return newest.first()
 
 
-def _find_last_measured(host: HostProgress) -> UUID | None:
+def _find_measured_job_id(host: HostProgress) -> UUID | None:
     """Return the latest started job, or the one before until its first trial has ended."""
     begun = [part for part in host.parts if part.trials_finished > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)

@@ -37,12 +37,12 @@ def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
         "budget": None if budget_s is None else budget_s / 60,
         "priority": schedule.get_priority_display().lower(),
         "name": schedule.name,
-        **_format_start(schedule),
-        **build_placements_form_data(_build_request_fields(schedule)),
+        **_build_start_fields(schedule),
+        **build_placements_form_data(_list_placements(schedule)),
     }
 
 
-def _format_start(schedule: Schedule) -> dict[str, str]:
+def _build_start_fields(schedule: Schedule) -> dict[str, str]:
     if schedule.branch:
         return {"when": "commits", "branch": schedule.branch}
     nightly = _EACH_NIGHT.fullmatch(schedule.cron)
@@ -53,5 +53,5 @@ def _format_start(schedule: Schedule) -> dict[str, str]:
     return {"when": "cron", "cron": schedule.cron}
 
 
-def _build_request_fields(schedule: Schedule) -> list[dict[str, str]]:
+def _list_placements(schedule: Schedule) -> list[dict[str, str]]:
     return [*({"target": host.name} for host in schedule.hosts.all()), *schedule.placements]

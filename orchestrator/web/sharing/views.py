@@ -112,7 +112,7 @@ def badge_value(request: HttpRequest, member: Member, project: str, slug: str) -
     """Return the badge of the latest value of a metric."""
     benchmark = load_benchmark(member, slug, project)
     series = load_badge_series(member, benchmark, request.GET)
-    return _answer_svg(
+    return _build_svg_response(
         request, build_value_badge(series, request.GET.get("branch", ""), _label(request))
     )
 
@@ -123,7 +123,9 @@ def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str)
     """Return the badge of the verdict of the latest comparison on a branch."""
     benchmark = load_benchmark(member, slug, project)
     branch = request.GET.get("branch", "")
-    return _answer_svg(request, build_verdict_badge(member, benchmark, branch, _label(request)))
+    return _build_svg_response(
+        request, build_verdict_badge(member, benchmark, branch, _label(request))
+    )
 
 
 @xframe_options_exempt
@@ -179,7 +181,7 @@ def _label(request: HttpRequest) -> str:
     return request.GET.get("label", "").strip()[:60]
 
 
-def _answer_svg(request: HttpRequest, badge: Badge) -> HttpResponse:
+def _build_svg_response(request: HttpRequest, badge: Badge) -> HttpResponse:
     tag = f'"{hash_value([badge.label, badge.text, badge.colour, badge.title])[:32]}"'
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()

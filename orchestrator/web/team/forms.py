@@ -33,7 +33,7 @@ class TokenForm(TeamForm):
         projects = [(str(each.pk), each.name) for each in load_projects(member)]
         self.fields["project"].choices = [("", "all of the team"), *projects]  # type: ignore[attr-defined]
 
-    def build_request(self) -> dict[str, Any]:
+    def build_arguments(self) -> dict[str, Any]:
         """Return the arguments of `create_token`."""
         data = self.cleaned_data
         return {

@@ -39,7 +39,7 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
     made = None
     if form.is_valid():
         try:
-            made = create_token(member=member, **form.build_request())
+            made = create_token(member=member, **form.build_arguments())
             form = TokenForm(member)
         except FORM_ERRORS as error:
             form.show_error(error)

@@ -168,7 +168,7 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
         "asked": text,
         "asked_load": load,
         "requests": distribution.total_count if distribution else 0,
-        "kinds": _count_kinds(details.trial),
+        "kinds": _list_kind_counts(details.trial),
         "percentile_error": "",
     }
     try:
@@ -177,7 +177,7 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
         return context | {"percentiles": (), "percentile_error": str(error)}
 
 
-def _count_kinds(trial: Trial) -> list[tuple[str, int]]:
+def _list_kind_counts(trial: Trial) -> list[tuple[str, int]]:
     """Return the distributions that can be downloaded, and the number of requests in each."""
     return list(trial.histograms.order_by("kind").values_list("kind", "count"))
 

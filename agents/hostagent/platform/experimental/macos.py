@@ -80,7 +80,7 @@ def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     system = ctypes.CDLL(None)
     tick_s = _tick_s(system)
     return sum_usages(
-        [read_usage(info, tick_s) for info in (_rusage(system, pid) for pid in pids) if info]
+        [convert_usage(info, tick_s) for info in (_rusage(system, pid) for pid in pids) if info]
     )
 
 
@@ -90,7 +90,7 @@ def _rusage(system: Any, pid: int) -> Optional[RusageInfo]:
     return info if system.proc_pid_rusage(pid, _RUSAGE_INFO_V4, ctypes.byref(info)) == 0 else None
 
 
-def read_usage(info: RusageInfo, tick_s: float) -> Usage:
+def convert_usage(info: RusageInfo, tick_s: float) -> Usage:
     """Return the usage; the peak memory is that of the footprint, which excludes shared memory."""
     ticks = info.user_time + info.system_time + info.child_user_time + info.child_system_time
     return Usage(

@@ -147,13 +147,13 @@ def set_limits(job: Job, limits: Limits) -> dict[str, str]:
         job.set_limits(affinity=0, memory_bytes=0)
     if limits.cpu_quota is not None:
         try:
-            job.set_rate(read_rate(limits.cpu_quota, os.cpu_count() or 1))
+            job.set_rate(compute_rate(limits.cpu_quota, os.cpu_count() or 1))
         except OSError as error:
             refused["cpu_quota"] = str(error)
     return refused
 
 
-def read_rate(quota: float, cpus: int) -> int:
+def compute_rate(quota: float, cpus: int) -> int:
     """Return JOBOBJECT_CPU_RATE_CONTROL_INFORMATION.CpuRate: 10,000 is all CPUs of the machine."""
     return max(1, min(_FULL_RATE, round(quota / cpus * _FULL_RATE)))
 
@@ -166,14 +166,14 @@ def read_limits(job: Job) -> dict[str, Any]:
     is_bound = held.BasicLimitInformation.LimitFlags & LIMIT_AFFINITY
     return {
         "mechanism": "job",
-        "cpus": read_cpus(mask) if is_bound else None,
+        "cpus": list_cpus(mask) if is_bound else None,
         "cpu_quota": rate * cpus / _FULL_RATE if rate else None,
         "memory_bytes": held.JobMemoryLimit or None,
         "open_files": None,
     }
 
 
-def read_cpus(mask: int) -> list[int]:
+def list_cpus(mask: int) -> list[int]:
     return [cpu for cpu in range(64) if mask >> cpu & 1]
 
 

@@ -135,7 +135,7 @@ def power(system: Path) -> dict[str, Any]:
     supplies = list((system / "sys/class/power_supply").glob("*"))
     mains = [read_text(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
     batteries = [
-        path for path in supplies if _kind(path) == "Battery" and not _read_device_fact(path)
+        path for path in supplies if _kind(path) == "Battery" and not _is_device_battery(path)
     ]
     levels = [read_text(path / "capacity") for path in batteries]
     percent = [int(level) for level in levels if level and level.isdigit()]
@@ -152,7 +152,7 @@ def _kind(supply: Path) -> Optional[str]:
     return read_text(supply / "type")
 
 
-def _read_device_fact(supply: Path) -> bool:
+def _is_device_battery(supply: Path) -> bool:
     """Return whether it is the battery of a device, such as a mouse, and not of the machine."""
     return read_text(supply / "scope") == "Device"
 

@@ -98,7 +98,7 @@ def test_usage_of_a_process_is_read() -> None:
     numbers[0:2] = [240_000_000, 24_000_000]  # user and system, in ticks
     numbers[10:12] = [12_000_000, 0]  # of children that were waited for
     info = macos.RusageInfo.from_buffer_copy(bytes(16) + struct.pack("<35Q", *numbers))
-    usage = macos.read_usage(info, tick_s=125 / 3 / 1e9)  # the timebase of Apple silicon
+    usage = macos.convert_usage(info, tick_s=125 / 3 / 1e9)  # the timebase of Apple silicon
     assert usage.cpu_s == pytest.approx(11.5)
     assert (usage.rss_bytes, usage.peak_rss_bytes) == (6, 28)
     assert (usage.read_bytes, usage.written_bytes) == (16, 17)

@@ -50,7 +50,7 @@ def test_usage_of_a_job_object_is_read() -> None:
     ("quota", "cpus", "rate"), [(0.5, 4, 1250), (4.0, 4, 10_000), (9.0, 4, 10_000), (0.0001, 64, 1)]
 )
 def test_a_quota_is_a_share_of_the_whole_machine(quota: float, cpus: int, rate: int) -> None:
-    assert windows_processes.read_rate(quota, cpus) == rate
+    assert windows_processes.compute_rate(quota, cpus) == rate
 
 
 class KernelJob:

@@ -1,4 +1,4 @@
-"""Quantities in the form that people write."""
+"""Parse durations, shares, run ids and names that people write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def format_duration(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Parse `90`, `90s`, `30m` or `1h30m` as seconds."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
@@ -18,7 +18,7 @@ def format_duration(text: str) -> float:
     return sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts)
 
 
-def share(text: str) -> float:
+def parse_share(text: str) -> float:
     """Parse `2%` or `0.02` as 0.02."""
     number, percent = (text[:-1], 100.0) if text.endswith("%") else (text, 1.0)
     try:
@@ -30,7 +30,7 @@ def share(text: str) -> float:
     return value
 
 
-def run_id(text: str) -> str:
+def parse_run_id(text: str) -> str:
     """Return the id in a run's id or URL."""
     match = _UUID.search(text)
     if match is None:
@@ -38,6 +38,6 @@ def run_id(text: str) -> str:
     return match.group().lower()
 
 
-def format_names(texts: Optional[list[str]]) -> list[str]:
+def split_names(texts: Optional[list[str]]) -> list[str]:
     """Split options that may be repeated and contain several names separated by commas."""
     return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
