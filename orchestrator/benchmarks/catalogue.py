@@ -14,20 +14,20 @@ FILE = "benchmark.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite of the catalogue; `found` is a Fault if its definition is not valid."""
+    """A suite of the catalogue; `outcome` is a Fault if its definition is not valid."""
 
     slug: str
     source: str
     readme: str
-    found: Review | Fault
+    outcome: Review | Fault
 
     @property
     def title(self) -> str:
-        return self.found.spec.title if isinstance(self.found, Review) else self.slug
+        return self.outcome.spec.title if isinstance(self.outcome, Review) else self.slug
 
     @property
     def review(self) -> Review | None:
-        return self.found if isinstance(self.found, Review) else None
+        return self.outcome if isinstance(self.outcome, Review) else None
 
 
 def load_suites() -> list[Suite]:
@@ -63,5 +63,5 @@ def _read(path: Path, _changed: int, _size: int) -> Suite:
         slug=path.parent.name,
         source=source,
         readme=readme.read_text() if readme.exists() else "",
-        found=review(source),
+        outcome=review(source),
     )

@@ -38,5 +38,5 @@ def provide_external_host(*, member: Member, name: str, profile: str | None = No
             },
         )
         if is_new:
-            record_audit(member=member, action="host.told", subject=host)
+            record_audit(member=member, action="host.imported", subject=host)
     return host

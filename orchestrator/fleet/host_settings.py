@@ -82,7 +82,9 @@ def set_host_care(
             if changes.get("run_as", host.run_as) != host.run_as:
                 begin_again(host=host, step=CheckStep.AGENT)
             record_audit(
-                member=member, action="host.care_changed", subject=f"{host}: {', '.join(changes)}"
+                member=member,
+                action="host.settings_changed",
+                subject=f"{host}: {', '.join(changes)}",
             )
     return selectors.load_host(member, host_id)
 

@@ -53,7 +53,7 @@ def change_way(
             raise ConflictError(
                 f"a job runs on {host}: change its SSH settings when the job has ended"
             )
-        record_audit(member=member, action="host.way_changed", subject=host)
+        record_audit(member=member, action="host.connection_changed", subject=host)
     return selectors.load_own_host(member, host_id)
 
 

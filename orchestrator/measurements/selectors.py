@@ -54,7 +54,7 @@ class LoadSummary:
 class TrialDetails:
     """A trial with its measurements, in the order of the metric registry.
 
-    `loads` are its steps or the probes of its search; empty for a single load. `asked` are the
+    `loads` are its steps or the probes of its search; empty for a single load. `requested` are the
     loads of its definition, None if no tool knows them any more. `removed`: the data that retention
     removed.
     """
@@ -63,7 +63,7 @@ class TrialDetails:
     measurements: tuple[tuple[Metric, float], ...]
     artifacts: tuple[ArtifactInfo, ...]
     loads: tuple[LoadSummary, ...]
-    asked: tuple[LoadSpec, ...] | None
+    requested: tuple[LoadSpec, ...] | None
     removed: Mapping[str, Removal]
 
     @property
@@ -73,7 +73,7 @@ class TrialDetails:
     @property
     def model(self) -> Model | None:
         """Return the load model: open if any load is open; None if unknown."""
-        return get_load_model(self.asked)
+        return get_load_model(self.requested)
 
 
 def load_trial_details(trial: Trial) -> TrialDetails:
@@ -85,7 +85,7 @@ def load_trial_details(trial: Trial) -> TrialDetails:
         measurements=tuple(known),
         artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
         loads=tuple(_build_summary(each) for each in trial.load_results.all()),
-        asked=load_requested_loads(trial),
+        requested=load_requested_loads(trial),
         removed=load_run_removals(trial.job.run_id),
     )
 

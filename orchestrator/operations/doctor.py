@@ -24,7 +24,7 @@ class Finding:
 
     part: str
     outcome: Outcome
-    said: str
+    message: str
     remedy: str = ""
 
 
@@ -32,15 +32,15 @@ Check = Callable[[], Iterator[Finding]]
 
 
 def build_ok(part: str, message: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.OK, said=message)
+    return Finding(part=part, outcome=Outcome.OK, message=message)
 
 
 def build_warning(part: str, message: str, remedy: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.WARNED, said=message, remedy=remedy)
+    return Finding(part=part, outcome=Outcome.WARNED, message=message, remedy=remedy)
 
 
 def build_failure(part: str, message: str, remedy: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.FAILED, said=message, remedy=remedy)
+    return Finding(part=part, outcome=Outcome.FAILED, message=message, remedy=remedy)
 
 
 def run_checks(checks: tuple[Check, ...]) -> Iterator[Finding]:

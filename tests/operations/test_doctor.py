@@ -73,7 +73,7 @@ def test_a_correct_deployment_passes(deployed, capsys, waits_for_its_disk):
     parts = findings(capsys, healthy=True)
     assert {each["outcome"] for each in parts.values()} == {"ok"}
     assert len(parts) >= len(CHECKS) - 3
-    assert "1: machine:1" in parts["workers"]["said"]
+    assert "1: machine:1" in parts["workers"]["message"]
 
 
 MISTAKES = {
@@ -110,8 +110,8 @@ def test_the_doctor_finds_secrets_without_a_key_and_pending_migrations(deployed,
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
     parts = findings(capsys, healthy=False)
-    assert parts["sealed secrets"]["said"].startswith("1 cannot be decrypted")
-    assert "runs.0001_initial" in parts["migrations"]["said"]
+    assert parts["sealed secrets"]["message"].startswith("1 cannot be decrypted")
+    assert "runs.0001_initial" in parts["migrations"]["message"]
 
 
 def test_the_text_output_has_a_line_for_each_check_with_its_fix(deployed, capsys):

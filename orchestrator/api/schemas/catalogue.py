@@ -206,7 +206,7 @@ def suite_out(suite: Suite) -> SuiteOut:
         description=suite.review.spec.description if suite.review else "",
         readme=suite.readme,
         source=suite.source,
-        review=review_out(suite.found),
+        review=review_out(suite.outcome),
     )
 
 

@@ -42,7 +42,7 @@ class LocalMeasurement:
     def __init__(self, rows: LocalRows, root: Path, tell: Tell) -> None:
         self.rows = rows
         self.root = root
-        self.found: dict[str, MeasuredTrial] = {}
+        self.results: dict[str, MeasuredTrial] = {}
         self.notes: list[str] = []
         self._total = len(rows.trials)
         self._tell = tell
@@ -53,7 +53,7 @@ class LocalMeasurement:
         self._job_hosts = OwnMachine(rows.job)
 
     def measure(self) -> None:
-        """Fill `found`, by the id of the trial, and `notes`.
+        """Fill `results`, by the id of the trial, and `notes`.
 
         HostError if this machine cannot measure any of it.
         """
@@ -66,7 +66,7 @@ class LocalMeasurement:
             self.rows.job.round = number
             trials = self._list_trials(number, analyses.open_cases())
             self._round(build_shared_plan(self.rows.job, stage, trials, {}), trials, tls)
-            for line in analyses.analyse(self.found, number):
+            for line in analyses.analyse(self.results, number):
                 self._total = self._total_with(analyses, number)
                 self._say(line)
             if not analyses.open_cases():
@@ -81,14 +81,14 @@ class LocalMeasurement:
         """Return the number of executed trials and of those that may follow."""
         cases = analyses.open_cases()
         later = [each for each in self.rows.trials if each.round > after and each.case_id in cases]
-        return len(self.found) + len(later)
+        return len(self.results) + len(later)
 
     def _leave_out(self, analyses: InterimAnalyses) -> None:
         """Omit trials that were not needed, so that they do not count as failed."""
         needed = [
             each
             for each in self.rows.trials
-            if str(each.pk) in self.found or not analyses.is_decided(each.case_id)
+            if str(each.pk) in self.results or not analyses.is_decided(each.case_id)
         ]
         self.rows = replace(self.rows, trials=needed)
         self.notes += analyses.lines()
@@ -195,11 +195,11 @@ class LocalMeasurement:
         elif kind == "trial_done":
             trial = trials[event["trial"]]
             files = fetch_files(self._transport, f"jobs/{job}/{step}/trials", trial)
-            self.found[str(trial.pk)] = read_measured_trial(trial, files)
+            self.results[str(trial.pk)] = read_measured_trial(trial, files)
             self._say_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
-        self.found[str(trial.pk)] = MeasuredTrial(failure=str(event["message"]))
+        self.results[str(trial.pk)] = MeasuredTrial(failure=str(event["message"]))
         if event["code"] != "build_failed":
             self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
 
@@ -208,7 +208,7 @@ class LocalMeasurement:
         self._say(f"round {trial.round} of {most}{self.rows.rounds}: {trial.case.label}")
 
     def _say(self, text: str) -> None:
-        self._tell(len(self.found), self._total, text)
+        self._tell(len(self.results), self._total, text)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -21,7 +21,7 @@ def suite(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     review = entry.review
     context = {
         "suite": entry,
-        "review": entry.found,
+        "review": entry.outcome,
         "names": list_expression_names(review.spec) if review else [],
         "cases": list_cases(review.spec, review.cases) if review else None,
     }

@@ -68,7 +68,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
     wanted = ending or request.GET.get("format", "")
     context: dict[str, Any] = {
         "saved": saved,
-        "asked": request.GET,
+        "query": request.GET,
         "placements_of_published": ("none", "columns", "rows"),
     }
     try:
@@ -104,7 +104,7 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
         query.setlist(name, [each for each in query.getlist(name) if each])
     form = ReportForm(member, benchmark, query)
     _drop_unknown_choices(form, query)
-    context: dict[str, Any] = {"form": form, "asked": request.GET}
+    context: dict[str, Any] = {"form": form, "query": request.GET}
     status = 200
     if form.is_valid():
         try:

@@ -216,7 +216,7 @@ def _build_cases_context(
         "grid": grid,
         "rows": shown,
         "cases_page": page,
-        "asked_cases": filter_key,
+        "selected_cases": filter_key,
         "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
         "finished": sum(_is_finished(run, row) for row in grid.rows),
         "changed_cases": len(changed),

@@ -159,7 +159,7 @@ def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     if benchmark is not None:
         choices = load_history_choices(member, benchmark)
         filters = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
-        context |= {"choices": choices, "asked": filters, "branches": _list_branches(project)}
+        context |= {"choices": choices, "filters": filters, "branches": _list_branches(project)}
         try:
             series = load_badge_series(member, benchmark, filters)
         except NotFoundError as error:

@@ -139,10 +139,10 @@ def _is_tool_metric(metric: Metric) -> bool:
 
 def _build_protocol_context(details: TrialDetails) -> Mapping[str, Any]:
     """Return the requested protocol, and the spoken one as far as it was observed."""
-    load = details.asked[0] if details.asked else None
+    load = details.requested[0] if details.requested else None
     spoken = details.trial.provenance.get("protocol")
     return {
-        "protocol_asked": PROTOCOL_TITLES[load.protocol, load.tls] if load else None,
+        "requested_protocol": PROTOCOL_TITLES[load.protocol, load.tls] if load else None,
         "protocol_spoken": _PROTOCOL_NAMES.get(spoken, spoken) if spoken else None,
         "other_protocol": bool(load and spoken and spoken != load.protocol),
     }
@@ -165,8 +165,8 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
         distribution, gone = None, str(error)
     context = {
         "distribution_gone": gone,
-        "asked": text,
-        "asked_load": load,
+        "percentiles_text": text,
+        "requested_load": load,
         "requests": distribution.total_count if distribution else 0,
         "kinds": _list_kind_counts(details.trial),
         "percentile_error": "",
@@ -187,7 +187,7 @@ def _load_context(request: HttpRequest, details: TrialDetails, result: Facts) ->
     load = _load_number(request, details)
     if details.loads and load is None:
         return {"outcome": None, "seconds": [], "seconds_chart": None}
-    loads = details.asked or ()
+    loads = details.requested or ()
     duration_s = loads[min(load or 0, len(loads) - 1)].duration_s if loads else None
     seconds = build_seconds(load_rows(details.trial, load or 0), duration_s)
     return {

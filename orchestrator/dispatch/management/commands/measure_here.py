@@ -70,7 +70,7 @@ class Command(BaseCommand):
         with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
             here = LocalMeasurement(rows, Path(folder).resolve(), self._tell)
             here.measure()
-        return build_local_report(here.rows, here.found, here.notes)
+        return build_local_report(here.rows, here.results, here.notes)
 
     def _tell(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)

@@ -59,6 +59,6 @@ class Command(BaseCommand):
             self.stdout.write("Nothing must be fixed.")
 
     def _tell(self, finding: Finding) -> None:
-        self.stdout.write(f"{finding.outcome:<7} {finding.part}: {finding.said}")
+        self.stdout.write(f"{finding.outcome:<7} {finding.part}: {finding.message}")
         if finding.remedy:
             self.stdout.write(f"        -> {finding.remedy}")
