@@ -41,15 +41,15 @@ _OHA_END = ("-m", "GET", "-H", _PLAIN, _URL)
 class Load:
     """One load; each is its own key in a mapping.
 
-    `asked` is the load of the definition without its times. `typed` is the tool's command line with
-    {tool} {out} {rows} {tree} {trial_dir} {port}, and {ms} or {s} for the duration; `printed` reads
-    its output.
+    `definition` is the load of the definition without its times. `typed` is the tool's command line
+    with {tool} {out} {rows} {tree} {trial_dir} {port}, and {ms} or {s} for the duration; `printed`
+    reads its output.
     """
 
     key: str
     title: str
     tool: str
-    asked: Mapping[str, Any]
+    definition: Mapping[str, Any]
     typed: tuple[str, ...]
     printed: Callable[[PrintedValues], Figures]
 
@@ -59,7 +59,7 @@ LOADS = (
         key="oha_closed",
         title="oha, closed loop",
         tool="oha",
-        asked={"path": "/hello", "connections": 10},
+        definition={"path": "/hello", "connections": 10},
         typed=(*_OHA, *_OHA_END),
         printed=read_oha,
     ),
@@ -67,7 +67,7 @@ LOADS = (
         key="oha_rate",
         title="oha, 2000/s",
         tool="oha",
-        asked={"path": "/hello", "connections": 10, "rate": 2000},
+        definition={"path": "/hello", "connections": 10, "rate": 2000},
         typed=(*_OHA, "-q", "2000", "--latency-correction", *_OHA_END),
         printed=read_oha,
     ),
@@ -75,7 +75,7 @@ LOADS = (
         key="ghz",
         title="ghz, closed loop",
         tool="ghz",
-        asked={
+        definition={
             "protocol": "grpc",
             "connections": 2,
             "streams": 4,
@@ -93,7 +93,7 @@ LOADS = (
         key="wrk",
         title="wrk",
         tool="wrk",
-        asked={"path": "/hello", "connections": 10},
+        definition={"path": "/hello", "connections": 10},
         typed=(
             "{tool}", "-t", "1", "-c", "10", "-d", "{s}s", "--timeout", "10s", "-s", str(LUA),
             "-H", _PLAIN, _URL,
@@ -104,7 +104,7 @@ LOADS = (
         key="h2load",
         title="h2load, h2c",
         tool="h2load",
-        asked={"protocol": "h2", "path": "/hello", "connections": 4, "streams": 4},
+        definition={"protocol": "h2", "path": "/hello", "connections": 4, "streams": 4},
         typed=(
             "{tool}", "-t", "1", "-c", "4", "--log-file={rows}", "-D", "{ms}ms", "-m", "4",
             "--no-tls-proto=h2c", "-H", ":method: GET", "-H", _PLAIN, _URL,

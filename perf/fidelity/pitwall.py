@@ -139,7 +139,7 @@ def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
         "subject": {"start": target.argv("{port}"), "ready": {"path": "/hello"}},
         "load": {
             "tool": load.tool,
-            **load.asked,
+            **load.definition,
             "warmup_s": extent.warmup_s,
             "duration_s": extent.duration_s,
         },

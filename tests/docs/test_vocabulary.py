@@ -104,6 +104,7 @@ NO_NAMES = {
     "anew", "asked", "at", "found", "given", "gone", "heard", "here", "in", "kept", "known", "of",
     "ours", "said", "says", "seen", "shown", "told", "wanted",
 }  # fmt: skip
+NO_VARIABLES = frozenset({"told", "asked", "said"})
 NO_ENDINGS = ("_of", "_told", "_found", "_asked")
 #: Names of modules that were retired; they may be words of other code.
 RETIRED_MODULES = {
@@ -174,19 +175,26 @@ def test_no_code_defines_a_retired_name():
 
 
 def no_nouns_or_verbs(text: str) -> list[str]:
-    """`line: name` of each function or class that is named by a participle or a preposition."""
+    """`line: name` of each definition that is named by a participle or a preposition."""
     return [
-        f"{node.lineno}: {node.name}"
+        f"{node.lineno}: {name}"
         for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and (
-            node.name.strip("_").lower() in NO_NAMES
-            or (not isinstance(node, ast.ClassDef) and node.name.endswith(NO_ENDINGS))
-        )
+        if (name := _find_no_name(node)) is not None
     ]
 
 
-def test_no_function_is_named_by_a_participle_or_a_preposition():
+def _find_no_name(node: ast.AST) -> str | None:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        is_no_verb = not isinstance(node, ast.ClassDef) and node.name.endswith(NO_ENDINGS)
+        return node.name if is_no_verb or node.name.strip("_").lower() in NO_NAMES else None
+    if isinstance(node, ast.arg):
+        return node.arg if node.arg in NO_VARIABLES else None
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id if node.id in NO_VARIABLES else None
+    return None
+
+
+def test_no_name_is_a_participle_or_a_preposition():
     faults = []
     for package in PACKAGES:
         for path in sorted((CHECKOUT / package).rglob("*.py")):
@@ -196,7 +204,16 @@ def test_no_function_is_named_by_a_participle_or_a_preposition():
     assert faults == []
 
 
-@pytest.mark.parametrize("text", ["def _told(): ...", "def load_of(x): ...", "class Found: ..."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def _told(): ...",
+        "def load_of(x): ...",
+        "class Found: ...",
+        "def load(asked): ...",
+        "for said in (): ...",
+    ],
+)
 def test_a_participle_or_a_preposition_is_detected(text):
     assert len(no_nouns_or_verbs(text)) == 1
 
