@@ -166,7 +166,7 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
     context = {
         "distribution_gone": gone,
         "percentiles_text": text,
-        "requested_load": load,
+        "shown_load": load,
         "requests": distribution.total_count if distribution else 0,
         "kinds": _list_kind_counts(details.trial),
         "percentile_error": "",
