@@ -146,7 +146,7 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
 def test_the_doctor_warns_of_a_superuser() -> None:
     with as_our_database(as_role(own_database_url(), SUPERUSER)):
         (finding,) = check_database_role()
-    assert "a superuser" in finding.said
+    assert "a superuser" in finding.message
     assert "roles.sql" in finding.remedy
 
 
