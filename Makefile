@@ -11,7 +11,7 @@ WITH_SERVERS := $(VENV_PYTHON) -m devstack exec --name
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env dev-env demo seeds run manage test chaos soak tools fuzz fuzz-api audit screenshots check check-docker lock \
+.PHONY: help env dev-env demo seeds run manage test chaos soak tools fuzz fuzz-api audit screenshots pictures check check-docker lock \
 	generate openapi schemas permissions clean clean-all $(BENCHMARKS)
 
 help: ## list the targets
@@ -68,6 +68,10 @@ screenshots: export PITWALL_TEST_PICTURES ?= $(CURDIR)/.pitwall/screenshots
 screenshots: dev-env ## take pictures of every screen, into .pitwall/screenshots
 	@rm -rf "$(PITWALL_TEST_PICTURES)"
 	@$(WITH_SERVERS) screenshots --without-oha -- $(VENV_PYTHON) -m pytest -q tests/browser/test_screens.py $(ARGS)
+
+pictures: export PITWALL_PICTURES ?= $(CURDIR)/docs/images
+pictures: dev-env ## measure nine commits and write the pictures of the README (10 minutes; needs a quiet machine)
+	@$(WITH_SERVERS) pictures -- $(VENV_PYTHON) -m pytest -q tests/browser/readme_pictures.py $(ARGS)
 
 bench-api: ## benchmark requests to the API next to a bare Django view (all: ARGS=--short, ARGS=--keep)
 bench-detection: ## benchmark change detection next to Otava and other detectors
