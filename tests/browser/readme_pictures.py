@@ -19,6 +19,7 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import RUN_ENDED
+from orchestrator.web.alerts.presenters import build_history_url
 from tests.browser.conftest import log_in
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.engine import ROOT, Engine, running_engine
@@ -92,9 +93,10 @@ def test_pictures_show_a_regression_that_was_measured(
     page.goto(f"/compare/?benchmark={BENCHMARK}/{BENCHMARK}&baseline={before}&contender={slower}")
     picture_main(page, "compare.png")
     expect(page.locator("#headline")).to_contain_text("is a regression")
-    page.goto(f"/history/?benchmark={BENCHMARK}/{BENCHMARK}")
+    # The series in which the change was detected.
+    page.goto(build_history_url(Alert.objects.filter(confirmed=True)[0].change_point))
     picture_main(page, "history.png")
-    expect(page.locator("tr", has_text=slower[:7]).first).to_contain_text("confirmed")
+    expect(page.locator("main")).to_contain_text("confirmed")
     context.close()
 
 
