@@ -42,7 +42,7 @@ _MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
 }
 
 
-def set_host_care(
+def set_host_settings(
     *,
     member: Member,
     host_id: UUID,

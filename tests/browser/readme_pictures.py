@@ -1,4 +1,4 @@
-"""The pictures of the README: nine measured commits, one of which is slower.
+"""The pictures of the README: nine measured commits. The sixth is slower.
 
 `make pictures` writes them. Other test runs do not collect this file.
 """
@@ -93,7 +93,7 @@ def test_pictures_show_a_regression_that_was_measured(
     page.goto(f"/compare/?benchmark={BENCHMARK}/{BENCHMARK}&baseline={before}&contender={slower}")
     picture_main(page, "compare.png")
     expect(page.locator("#headline")).to_contain_text("is a regression")
-    # The series in which the change was detected.
+    # The page that the alert links to.
     page.goto(build_history_url(Alert.objects.filter(confirmed=True)[0].change_point))
     picture_main(page, "history.png")
     expect(page.locator("main")).to_contain_text("confirmed")

@@ -11,7 +11,7 @@ import pytest
 
 from agents.hostagent.bundle import build_bundle
 from orchestrator.fleet.checks import CheckList
-from orchestrator.fleet.host_settings import set_host_care
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import add_host, confirm_host_key
 from orchestrator.runs.models import Run, Trial
@@ -89,7 +89,7 @@ def test_checks_and_jobs_report_why_another_user_cannot_be_used(
 ) -> None:
     steps = check_now(member=team.alice, host_id=host.pk)
     assert f"runs as {NOBODY}; agent and load tools run as root" in agent_check(steps).message
-    set_host_care(member=team.alice, host_id=host.pk, run_as="not-there")
+    set_host_settings(member=team.alice, host_id=host.pk, run_as="not-there")
     steps = check_now(member=team.alice, host_id=host.pk, again=CheckStep.PYTHON)
     assert steps.blocked == agent_check(steps)
     assert "run as not-there on this host: there is no such user" in agent_check(steps).message

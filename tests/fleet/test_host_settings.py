@@ -7,14 +7,14 @@ import pytest
 from agents.hostagent.platform.linux import tuning as agent
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.fleet.host_settings import set_host_care
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import CheckStep, Host
 from orchestrator.fleet.tuning import KNOBS, check_tuning
 from tests.support.factories import Personas, add_member
 
 
 def test_only_given_host_settings_change(host: Host, personas: Personas) -> None:
-    set_host_care(
+    set_host_settings(
         member=personas.alice,
         host_id=host.pk,
         tags=[" Fast ", "rack-2", "fast", ""],
@@ -24,7 +24,7 @@ def test_only_given_host_settings_change(host: Host, personas: Personas) -> None
         disk_limit_bytes=5 * 2**30,
         tuning={"governor": "performance", "turbo": "off", "smt": "", "swappiness": 1},
     )
-    changed = set_host_care(member=personas.alice, host_id=host.pk, tags=["slow"])
+    changed = set_host_settings(member=personas.alice, host_id=host.pk, tags=["slow"])
     assert changed.tags == ["slow"]
     assert (changed.open_hours, changed.timezone) == ("mon-fri 20:00-07:00", "Europe/Vienna")
     assert (changed.data_address, changed.disk_limit_bytes) == ("10.9.0.2", 5 * 2**30)
@@ -38,18 +38,18 @@ def test_another_user_for_measured_code_must_be_checked(host: Host, personas: Pe
 
     for step in (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.QUIET):
         host.checks.create(step=step, outcome="passed", seconds=0.1)
-    set_host_care(member=personas.alice, host_id=host.pk, tags=["a"], run_as="")
+    set_host_settings(member=personas.alice, host_id=host.pk, tags=["a"], run_as="")
     assert tried() == ["python", "agent", "quiet"]
-    changed = set_host_care(member=personas.alice, host_id=host.pk, run_as="bench")
+    changed = set_host_settings(member=personas.alice, host_id=host.pk, run_as="bench")
     assert (changed.run_as, tried()) == ("bench", ["python"])
     assert AuditEntry.objects.latest("at").subject == "here: run_as"
 
 
 def test_host_settings_can_be_reset(host: Host, personas: Personas) -> None:
-    set_host_care(
+    set_host_settings(
         member=personas.alice, host_id=host.pk, tags=["a"], open_hours="sat", tuning={"aslr": "off"}
     )
-    plain = set_host_care(
+    plain = set_host_settings(
         member=personas.alice, host_id=host.pk, tags=[], open_hours="", tuning={}, data_address=""
     )
     assert (plain.tags, plain.open_hours, plain.tuning, plain.data_address) == ([], "", {}, "")
@@ -79,7 +79,7 @@ def test_invalid_host_settings_are_reported(
     changes: dict[str, Any], field: str, words: str, host: Host, personas: Personas
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        set_host_care(member=personas.alice, host_id=host.pk, **changes)
+        set_host_settings(member=personas.alice, host_id=host.pk, **changes)
     assert caught.value.field == field
     assert words in str(caught.value)
     before = Host.objects.get()
@@ -90,7 +90,7 @@ def test_invalid_host_settings_are_reported(
 def test_any_address_of_another_host_is_accepted(
     address: str, host: Host, personas: Personas
 ) -> None:
-    changed = set_host_care(member=personas.alice, host_id=host.pk, data_address=address)
+    changed = set_host_settings(member=personas.alice, host_id=host.pk, data_address=address)
     assert changed.data_address == address
 
 
@@ -98,9 +98,9 @@ def test_only_admins_of_the_team_change_host_settings(host: Host, personas: Pers
     carol = add_member(personas.alice, "carol", Role.MEMBER)
     for member in (carol, personas.bob):
         with pytest.raises(PermissionRefusedError):
-            set_host_care(member=member, host_id=host.pk, tags=["mine"])
+            set_host_settings(member=member, host_id=host.pk, tags=["mine"])
     with pytest.raises(NotFoundError):
-        set_host_care(member=personas.mallory, host_id=host.pk, tags=["mine"])
+        set_host_settings(member=personas.mallory, host_id=host.pk, tags=["mine"])
     assert Host.objects.get().tags == []
 
 

@@ -23,7 +23,7 @@ from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.calibration import calibrations
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.host_settings import put_in_maintenance, set_host_care
+from orchestrator.fleet.host_settings import put_in_maintenance, set_host_settings
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.forges.models import BenchmarkRequest, PullRequest
@@ -228,7 +228,7 @@ def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
         add_local_host(member=alice, name=name, profile=profile, python="python3")
     others = {each.name: each for each in Host.objects.exclude(pk=host.pk)}
     put_in_maintenance(member=alice, host_id=others["t490s-2"].pk, reason="new thermal paste")
-    set_host_care(
+    set_host_settings(
         member=alice, host_id=host.pk, tags=["load", "rack-4"], open_hours="mon-fri 20:00-07:00"
     )
     Host.objects.filter(pk=others["build-farm"].pk).update(

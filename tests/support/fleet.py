@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from orchestrator.accounts.members import Member
-from orchestrator.fleet.host_settings import set_host_care
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import (
     NewHost,
@@ -48,5 +48,5 @@ def add_hosts(
         row, shown = add_host(member=member, new=new)
         assert shown.line == host.host_key
         confirm_host_key(member=member, host_id=row.pk, host_key=shown.line)
-        added.append(set_host_care(member=member, host_id=row.pk, tuning={"swappiness": TUNED}))
+        added.append(set_host_settings(member=member, host_id=row.pk, tuning={"swappiness": TUNED}))
     return added

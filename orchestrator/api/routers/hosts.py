@@ -79,7 +79,7 @@ def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
     """Tags, opening hours, tuning and limits, for jobs that start from now on."""
     given = payload.model_dump(exclude_unset=True)
-    host_settings.set_host_care(member=request.auth.member, host_id=host_id, **given)
+    host_settings.set_host_settings(member=request.auth.member, host_id=host_id, **given)
     return host_detail(request.auth.member, host_id)
 
 

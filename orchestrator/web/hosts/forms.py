@@ -217,7 +217,7 @@ class HostSettingsForm(TeamForm):
         return [field for field in self if field.name.startswith("tuning_")]
 
     def care(self) -> dict[str, Any]:
-        """Return the arguments of `set_host_care`."""
+        """Return the arguments of `set_host_settings`."""
         data = self.cleaned_data
         return {
             "tags": data["tags"].split(","),

@@ -13,7 +13,7 @@ from orchestrator.fleet.host_settings import (
     put_in_maintenance,
     release_host,
     retire_host,
-    set_host_care,
+    set_host_settings,
 )
 from orchestrator.fleet.selectors import load_host
 from orchestrator.runs.calibration import start_calibration
@@ -31,7 +31,7 @@ def settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpRespons
     form = HostSettingsForm(member, request.POST)
     if form.is_valid():
         try:
-            set_host_care(member=member, host_id=host.pk, **form.care())
+            set_host_settings(member=member, host_id=host.pk, **form.care())
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
