@@ -37,7 +37,7 @@ KEPT = timedelta(days=30)
 #: The most events of one team and kind in one tick.
 AT_ONCE = 20
 #: Triggers of runs that somebody requested; Pitwall's own runs are no events.
-_TOLD = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
+_REPORTED_TRIGGERS = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
 
 
 def record_events(now: datetime) -> None:
@@ -126,7 +126,7 @@ def _load_ended_runs(team: Team, since: datetime) -> Iterator[Run]:
         ~Exists(noted),
         team=team,
         state__in=RUN_ENDED,
-        trigger__in=_TOLD,
+        trigger__in=_REPORTED_TRIGGERS,
         created_at__gte=since - LONGEST_RUN,
         ended_at__gte=since,
     ).select_related("team", "definition__benchmark__project")

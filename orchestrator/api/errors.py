@@ -27,7 +27,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
-from orchestrator.operations.database_away import AWAY, is_away, is_cut_off, to_be_asked_again
+from orchestrator.operations.database_away import AWAY, is_away, is_cut_off, mark_retry_after
 from orchestrator.operations.fetch_waits import ask_again, get_fetch_wait
 
 logger = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ def _answer_database_error(request: HttpRequest, error: Exception) -> HttpRespon
         return _answer_bug(request, error)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     detail = _CUT_OFF if is_cut_off(error) else _AWAY
-    return to_be_asked_again(build_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
+    return mark_retry_after(build_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
 
 
 def _answer_bug(request: HttpRequest, error: Exception) -> HttpResponse:

@@ -73,7 +73,7 @@ def wrap_operation(run: Run) -> Run:
             response = _add_entity_tag(request, response)
         rate: Rate | None = request.rate  # type: ignore[attr-defined]
         if rate is not None:
-            rate.tell(response)  # type: ignore[arg-type]
+            rate.set_headers(response)  # type: ignore[arg-type]
         return response
 
     return gated

@@ -15,7 +15,7 @@ from orchestrator.operations.rates import count_visitor
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-_SAID = {
+_MESSAGES = {
     HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not allowed at {path}; allowed: {allow}",
     HTTPStatus.BAD_REQUEST: "invalid request: the address or headers are not valid HTTP",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is too large: send it in parts, or import it "
@@ -37,7 +37,7 @@ def problems(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-def heads(get_response: GetResponse) -> GetResponse:
+def answer_head(get_response: GetResponse) -> GetResponse:
     """Handle a HEAD below /api/ as a GET without a body in the answer (RFC 9110, 9.3.2).
 
     So it has the same permissions, entity tag and rate limit. The web server omits the body.
@@ -84,7 +84,7 @@ def _refuse_beyond_rate(request: HttpRequest) -> HttpResponse | None:
     if rate is None or not rate.is_exceeded:
         return None
     answer = build_problem(HTTPStatus.TOO_MANY_REQUESTS, str(TooManyRequestsError(rate)))
-    rate.tell(answer)
+    rate.set_headers(answer)
     return answer
 
 
@@ -92,7 +92,7 @@ def _build_error_response(request: HttpRequest, response: HttpResponse) -> HttpR
     status = HTTPStatus(response.status_code)
     methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
     allow = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
-    template = _SAID.get(status, "{method} {path} was refused")
+    template = _MESSAGES.get(status, "{method} {path} was refused")
     answer = build_problem(
         status, template.format(method=request.method, path=request.path, allow=allow)
     )

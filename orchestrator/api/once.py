@@ -11,7 +11,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.gate import Rules
-from orchestrator.api.schemas.common import TOLD_ONCE
+from orchestrator.api.schemas.common import SHOWN_ONCE
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
@@ -60,7 +60,7 @@ def run_once(view: Callable[..., Any]) -> Callable[..., Any]:
 
 def _build_stored_response(result: Status[Any]) -> dict[str, Any]:
     fields = type(result.value).model_fields.items()
-    secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
+    secret = [name for name, field in fields if SHOWN_ONCE in field.metadata]
     # Encode it as the first answer is, so numbers are equal to the digit.
     body = json.loads(json.dumps(result.value.model_dump(), cls=NinjaJSONEncoder))
     return {"status": result.status_code, "body": body | dict.fromkeys(secret)}

@@ -143,7 +143,7 @@ MIDDLEWARE = [
     "orchestrator.operations.fetch_waits.fetch_waits",
     "orchestrator.web.errors.translate_errors",
     "orchestrator.api.middleware.problems",
-    "orchestrator.api.middleware.heads",
+    "orchestrator.api.middleware.answer_head",
     "orchestrator.web.middleware.refuse_nul_bytes",
     # Forms are read behind all of these, including the check of the CSRF token.
     "orchestrator.web.middleware.bounded_bodies",

@@ -16,7 +16,7 @@ PREFIX = "pitwall."
 class Tracing(Protocol):
     """The interface of a tracing library."""
 
-    def around(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[object]:
+    def open_span(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[object]:
         """Return a span of the block, as a child of the current span."""
         ...
 
@@ -24,7 +24,9 @@ class Tracing(Protocol):
         """Add attributes to the current span."""
         ...
 
-    def past(self, name: str, attributes: dict[str, str], began: datetime, ended: datetime) -> None:
+    def add_past_span(
+        self, name: str, attributes: dict[str, str], began: datetime, ended: datetime
+    ) -> None:
         """Add a span that has ended already, as a child of the current span."""
         ...
 
@@ -41,7 +43,7 @@ def trace_with(tracing: Tracing | None) -> None:
 
 def span(name: str, **more: object) -> AbstractContextManager[object]:
     """Return a span around a block: a child of the current one, with `more` and the log's ids."""
-    return _NO_SPAN if _tracing is None else _tracing.around(name, _build_attributes(more))
+    return _NO_SPAN if _tracing is None else _tracing.open_span(name, _build_attributes(more))
 
 
 def mark_span(**more: object) -> None:
@@ -53,7 +55,7 @@ def mark_span(**more: object) -> None:
 def record_past_span(name: str, began: datetime | None, ended: datetime, **more: object) -> None:
     """Add a span for work that a host has reported; nothing if its start is unknown."""
     if _tracing is not None and began is not None:
-        _tracing.past(name, _build_attributes(more), began, ended)
+        _tracing.add_past_span(name, _build_attributes(more), began, ended)
 
 
 def _build_attributes(more: dict[str, object]) -> dict[str, str]:

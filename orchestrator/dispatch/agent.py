@@ -126,16 +126,16 @@ class Agent:
         version took over the job.
         """
         try:
-            answer = self._ask(words, timeout_s)
+            answer = self._run(words, timeout_s)
         except AgentMissingError:
             self.install()
-            answer = self._ask(words, timeout_s)
+            answer = self._run(words, timeout_s)
         wrong = agent_responses.describe_problem(form, answer) if form else ""
         if wrong:
             raise AgentError(f"the agent's answer to {words[0]} is not valid: {wrong}")
         return answer
 
-    def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
+    def _run(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
         argv = [self._python, *LEAN, self._path, "--root", ".", *words]
         with span(f"agent {words[0]}"):
             return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))

@@ -43,7 +43,7 @@ _DIED = Finding(
 )
 
 
-def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
+def request_checks(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
     """Request the remaining steps from a worker, or `again` and all steps after it.
 
     They continue until one needs an action of a user, or all are complete.
@@ -148,7 +148,7 @@ def _check_key(host: Host, _: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.ACTION_REQUIRED,
         message=_format_key_question(host, shown),
-        remedies=remediation.to_compare_keys(shown),
+        remedies=remediation.suggest_key_comparison(shown),
         shown_key=shown.line,
     )
 

@@ -29,7 +29,7 @@ LEAST_PYTHON = (3, 9)
 MODULES = ("zlib", "ssl", "json", "argparse", "hashlib")
 #: With a larger offset the logs of two machines cannot be aligned.
 CLOCK_OFF_S = 1.0
-CLOCK_LOOKS = 3
+CLOCK_SAMPLES = 3
 WORD_TIMEOUT_S = 20.0
 _VERSION = (
     "import sys\n"
@@ -107,7 +107,7 @@ def _check_user(host: Host, agent: Agent) -> Finding | None:
         return Finding(
             outcome=CheckOutcome.FAILED,
             message=str(error),
-            remedies=remediation.to_run_as(host),
+            remedies=remediation.suggest_run_as_setup(host),
         )
     return None
 
@@ -156,20 +156,21 @@ def _check_tools(host: Host, _: Claim) -> Finding:
             outcome=CheckOutcome.WARNING,
             message=f"{host.name} has none of {', '.join(missing)}, and Pitwall has none to send: "
             "it can run servers, but not create load.",
-            remedies=remediation.to_get_tools(facts),
+            remedies=remediation.suggest_tool_installation(facts),
         )
     lacking = f". Without: {', '.join(missing)}" if missing else ""
     return Finding(
         outcome=CheckOutcome.PASSED,
         message=f"It can create load with {', '.join(fit)}{lacking}",
-        remedies=remediation.to_get_tools(facts) if missing else (),
+        remedies=remediation.suggest_tool_installation(facts) if missing else (),
     )
 
 
 def _check_clock(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
         off_s, error_s = min(
-            (_measure_clock(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
+            (_measure_clock(transport, host) for _ in range(CLOCK_SAMPLES)),
+            key=lambda sample: sample[1],
         )
     known = f"(known to {format_quantity(error_s, 's')})"
     if abs(off_s) - error_s < CLOCK_OFF_S:
@@ -180,7 +181,7 @@ def _check_clock(host: Host, claim: Claim) -> Finding:
         outcome=CheckOutcome.WARNING,
         message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
         "need the correct time, but its logs cannot be aligned with others.",
-        remedies=remediation.TO_SET_CLOCKS,
+        remedies=remediation.SYNCHRONISE_CLOCKS,
     )
 
 
@@ -200,10 +201,10 @@ def _measure_clock(transport: Transport, host: Host) -> tuple[float, float]:
 
 def _check_idle(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
-        look = Agent(transport, python=host.python).check_idle()
-    reasons = [reason for reason in _iterate_disturbances(look) if reason]
+        idle = Agent(transport, python=host.python).check_idle()
+    reasons = [reason for reason in _iterate_disturbances(idle) if reason]
     if not reasons:
-        share = look.get("foreign_share")
+        share = idle.get("foreign_share")
         used = (
             "the CPU use of other processes is unknown"
             if share is None
@@ -213,25 +214,25 @@ def _check_idle(host: Host, claim: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.WARNING,
         message=f"Results of this host will be less stable: {'; '.join(reasons)}",
-        remedies=remediation.to_be_quiet(look),
+        remedies=remediation.suggest_quieting(idle),
     )
 
 
-def _iterate_disturbances(look: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_disturbances(idle: Mapping[str, Any]) -> Iterator[str]:
     """Yield disturbances by the thresholds of the validity of trials."""
     foreign = THRESHOLDS["foreign_process"]
-    if foreign.is_broken_by(look.get("foreign_share")):
-        names = [str(each["name"]) for each in look.get("foreign") or () if each["cpu_s"] > 0.01]
+    if foreign.is_broken_by(idle.get("foreign_share")):
+        names = [str(each["name"]) for each in idle.get("foreign") or () if each["cpu_s"] > 0.01]
         who = f" ({', '.join(names)})" if names else ""
         yield (
-            f"other processes use {_format_core_share(look['foreign_share'])}{who}, "
+            f"other processes use {_format_core_share(idle['foreign_share'])}{who}, "
             f"expected {foreign.text}"
         )
-    if THRESHOLDS["steal"].is_broken_by(look.get("steal_share")):
+    if THRESHOLDS["steal"].is_broken_by(idle.get("steal_share")):
         yield (
-            f"the hypervisor takes {format_quantity(look['steal_share'], 'share')} of its CPU time"
+            f"the hypervisor takes {format_quantity(idle['steal_share'], 'share')} of its CPU time"
         )
-    if look.get("on_battery"):
+    if idle.get("on_battery"):
         yield "it runs on battery"
 
 

@@ -15,8 +15,8 @@ from orchestrator.transport.reach import (
     PortRefusedError,
 )
 
-_CHANGE_WAY = "If the address or port is different, change the SSH settings below."
-TO_SET_CLOCKS: tuple[Remedy, ...] = (
+_CHANGE_SETTINGS = "If the address or port is different, change the SSH settings below."
+SYNCHRONISE_CLOCKS: tuple[Remedy, ...] = (
     ("Synchronise the clock of the host (Debian, Ubuntu):", "sudo apt install chrony"),
     (
         "On Fedora and similar systems:",
@@ -24,7 +24,7 @@ TO_SET_CLOCKS: tuple[Remedy, ...] = (
     ),
     ("Show the offset of the clock:", "chronyc tracking"),
 )
-_TO_GET_PYTHON: tuple[Remedy, ...] = (
+_INSTALL_PYTHON: tuple[Remedy, ...] = (
     ("On the host (Debian, Ubuntu):", "sudo apt install python3"),
     ("On Fedora and similar systems:", "sudo dnf install python3"),
     ("On macOS:", "xcode-select --install"),
@@ -35,46 +35,46 @@ _TO_GET_PYTHON: tuple[Remedy, ...] = (
 def find_remedies(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy, ...]:
     """Return fixes for an error of that step, the most likely first."""
     if isinstance(error, LoginRefusedError):
-        return _to_log_in(host)
+        return _suggest_key_installation(host)
     if isinstance(error, HostKeyMismatchError):
         return (("Try the step Host key again: it shows the current key of the host.", ""),)
     if step in {CheckStep.REACH, CheckStep.KEY}:
-        return _to_reach(host, error)
+        return _suggest_reachability(host, error)
     if step == CheckStep.LOGIN:
-        return _to_have_a_folder(host)
+        return _suggest_folder_creation(host)
     if step == CheckStep.PYTHON:
-        return _TO_GET_PYTHON
-    return _to_unpack(host)
+        return _INSTALL_PYTHON
+    return _suggest_unpacking(host)
 
 
-def to_compare_keys(shown: HostKey) -> tuple[Remedy, ...]:
+def suggest_key_comparison(shown: HostKey) -> tuple[Remedy, ...]:
     kind = shown.type.removeprefix("ssh-").split("-")[0]
     command = f"ssh-keygen -lf /etc/ssh/ssh_host_{kind}_key.pub"
     return (("Compare the fingerprint with that on the host itself:", command),)
 
 
-def to_get_tools(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    say = "Put the missing tools on the PATH of the user, or let Pitwall send them: set a binary"
+def suggest_tool_installation(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    advice = "Put the missing tools on the PATH of the user, or let Pitwall send them: set a binary"
     platform = f"{facts.get('system') or 'the host'} {facts.get('machine') or ''}".strip()
     return (
         (
-            f"{say} for {platform} in the settings of Pitwall, such as:",
+            f"{advice} for {platform} in the settings of Pitwall, such as:",
             "PITWALL_OHA=/usr/local/bin/oha",
         ),
     )
 
 
-def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    see: Remedy = ("Find the processes, and stop them or move them elsewhere:", "top -o %CPU")
+def suggest_quieting(idle: Mapping[str, Any]) -> tuple[Remedy, ...]:
+    processes: Remedy = ("Find the processes, and stop them or move them elsewhere:", "top -o %CPU")
     timers: Remedy = (
         "Automatic updates can be disabled (Debian, Ubuntu):",
         "sudo systemctl disable --now apt-daily.timer apt-daily-upgrade.timer",
     )
     battery: Remedy = ("Plug it in: on battery, systems save power where they can.", "")
-    return (see, timers, *((battery,) if look.get("on_battery") else ()))
+    return (processes, timers, *((battery,) if idle.get("on_battery") else ()))
 
 
-def to_run_as(host: Host) -> tuple[Remedy, ...]:
+def suggest_run_as_setup(host: Host) -> tuple[Remedy, ...]:
     return (
         (f"Create the user {host.run_as} on the host:", f"sudo useradd --system {host.run_as}"),
         (
@@ -87,14 +87,14 @@ def to_run_as(host: Host) -> tuple[Remedy, ...]:
     )
 
 
-def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
-    change: Remedy = (_CHANGE_WAY, "")
+def _suggest_reachability(host: Host, error: HostError) -> tuple[Remedy, ...]:
+    change: Remedy = (_CHANGE_SETTINGS, "")
     port = host.port
     if isinstance(error, ForbiddenHostError):
         return (change,)
     if isinstance(error, NoSuchNameError):
-        say = "On Pitwall's machine this must show an address:"
-        return ((say, f"getent hosts {host.address}"), change)
+        advice = "On Pitwall's machine this must show an address:"
+        return ((advice, f"getent hosts {host.address}"), change)
     if isinstance(error, PortRefusedError):
         return (
             ("Start its SSH server (Debian, Ubuntu):", "sudo systemctl enable --now ssh"),
@@ -103,8 +103,8 @@ def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
             change,
         )
     if isinstance(error, NotSshError):
-        say = "On the host, this shows which program uses the port:"
-        return ((say, f"sudo ss -ltnp 'sport = :{port}'"), change)
+        advice = "On the host, this shows which program uses the port:"
+        return ((advice, f"sudo ss -ltnp 'sport = :{port}'"), change)
     if isinstance(error, NoAnswerError):
         return (
             ("Is it on? From Pitwall's machine:", f"ping -c 3 {host.address}"),
@@ -114,7 +114,7 @@ def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
     return (("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"), change)
 
 
-def _to_log_in(host: Host) -> tuple[Remedy, ...]:
+def _suggest_key_installation(host: Host) -> tuple[Remedy, ...]:
     words = host.credential.public_key.split()[:2] if host.credential else []
     line = " ".join([*words, "pitwall"])
     paste = (
@@ -128,7 +128,7 @@ def _to_log_in(host: Host) -> tuple[Remedy, ...]:
     )
 
 
-def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
+def _suggest_folder_creation(host: Host) -> tuple[Remedy, ...]:
     return (
         (f"{host.login} must be able to create and write it:", f"mkdir -p {host.work_dir}"),
         (
@@ -139,7 +139,7 @@ def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
     )
 
 
-def _to_unpack(host: Host) -> tuple[Remedy, ...]:
+def _suggest_unpacking(host: Host) -> tuple[Remedy, ...]:
     return (
         ("Is there room on its disk?", f"df -h {host.work_dir}"),
         ("The user must own the folder:", f"ls -ld {host.work_dir}"),

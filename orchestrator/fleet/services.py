@@ -34,7 +34,13 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.ssh_settings import NAME, check_user, check_way, check_word, load_credential
+from orchestrator.fleet.ssh_settings import (
+    NAME,
+    check_connection,
+    check_user,
+    check_word,
+    load_credential,
+)
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 
@@ -268,7 +274,7 @@ def _delete(host: Host) -> bool:
 def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
     member.require(Role.MAINTAINER, to="add a host")
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
-    check_way(new.address, new.port, new.login, new.work_dir, new.python)
+    check_connection(new.address, new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
     profile = selectors.load_profile(member, new.profile_slug)
     credential = load_credential(member, new.credential_id)

@@ -22,7 +22,7 @@ _USER = re.compile(r"^[a-z_][a-z0-9_-]{0,31}$")
 _PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 
 
-def change_way(
+def change_connection(
     *,
     member: Member,
     host_id: UUID,
@@ -38,7 +38,7 @@ def change_way(
     host = selectors.load_own_host(member, host_id)
     if host.transport != HostTransport.SSH:
         raise ConflictError(f"{host} does not use SSH: it has no SSH settings")
-    check_way(address, port, login, work_dir, python)
+    check_connection(address, port, login, work_dir, python)
     credential = load_credential(member, credential_id)
     with transaction.atomic():
         changed = Host.objects.filter(pk=host.pk, lease=None).update(
@@ -64,7 +64,7 @@ def load_credential(member: Member, credential_id: UUID) -> Credential:
     return credential
 
 
-def check_way(address: str, port: int, login: str, work_dir: str, python: str) -> None:
+def check_connection(address: str, port: int, login: str, work_dir: str, python: str) -> None:
     check_word(_ADDRESS, address, "address", "a host name or an IP address")
     check_word(_LOGIN, login, "login", "a user name of the host")
     check_word(_PATH, work_dir, "work_dir", "a path without spaces")

@@ -10,7 +10,7 @@ from orchestrator.loadtools.reading import ToolReport
 from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, parse_own_metric
 
 #: Metrics of the registry that a script may report; Pitwall determines all others itself.
-TOLD = ("latency.first_byte.", "connect.", "dns.")
+REPORTED = ("latency.first_byte.", "connect.", "dns.")
 
 
 def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
@@ -18,7 +18,11 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
     try:
         report = json.loads(tool_json)
         ended_s = report["ended_s"]
-        own = {key: float(value) for key, value in rows["tool_metrics"].items() if _may_tell(key)}
+        own = {
+            key: float(value)
+            for key, value in rows["tool_metrics"].items()
+            if _check_own_metric(key)
+        }
         return ToolReport(
             by_status=_count_by_status(rows),
             readings={**own, **_compute_success(rows)},
@@ -48,9 +52,9 @@ def _compute_success(rows: Mapping[str, Any]) -> dict[str, float]:
     return {"success.ratio": good / done} if done else {}
 
 
-def _may_tell(key: str) -> bool:
+def _check_own_metric(key: str) -> bool:
     """Return True, or raise ToolOutputError."""
-    if parse_own_metric(key) is not None or (key in METRICS and key.startswith(TOLD)):
+    if parse_own_metric(key) is not None or (key in METRICS and key.startswith(REPORTED)):
         return True
     if key in METRICS:
         raise ToolOutputError(

@@ -128,7 +128,7 @@ class ResultIn(BaseModel):
     note: Note = ""
 
     @model_validator(mode="after")
-    def _says_why(self) -> Self:
+    def _require_reasons(self) -> Self:
         if self.validity != "valid" and not self.reasons:
             raise ValueError(f"give the reasons why the result is {self.validity}")
         return self

@@ -55,7 +55,7 @@ def drop_last_error(connection: Any, **_: Any) -> None:
     connection.rollback_exc = None
 
 
-def to_be_asked_again(response: HttpResponse) -> HttpResponse:
+def mark_retry_after(response: HttpResponse) -> HttpResponse:
     """Return the response with a Retry-After after which the database may be back."""
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response

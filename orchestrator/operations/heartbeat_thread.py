@@ -96,7 +96,7 @@ class HeartbeatThread:
             self._silent = False
         except RedisError as error:
             # Main loops wait for Redis while it is away.
-            MAIN_LOOP.excuse()
+            MAIN_LOOP.restart_clock()
             # Log it once: Redis may be away for long.
             if not self._silent:
                 logger.warning("no heartbeat and no counters can be sent: %s", error)
@@ -107,7 +107,7 @@ class HeartbeatThread:
             self.beat_once()
             if problem := self.problem():
                 end_stuck_process(problem)
-            outages.look()
+            outages.probe_servers()
             if beat % TIDY_EVERY == 0:
                 tidy_memory()
             began = time.monotonic()
@@ -115,7 +115,7 @@ class HeartbeatThread:
                 return
             if time.monotonic() - began > 3 * EVERY_S:
                 # The whole process was paused, for example with its container.
-                MAIN_LOOP.excuse()
+                MAIN_LOOP.restart_clock()
                 BUSY.note_progress()
 
 

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 #: A leader that does not renew its lock for so long has lost it.
 HOLD_S = 10
 #: Interval at which the leader renews its lock and the others try to take it.
-ASK_S = 2.0
+POLL_S = 2.0
 
 _RENEW = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end
@@ -34,17 +34,17 @@ class LeaderScheduler(Scheduler):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._holds = False
-        self._asked_at = -ASK_S
+        self._polled_at = -POLL_S
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         MAIN_LOOP.note_turn()
-        if time.monotonic() - self._asked_at >= ASK_S:
-            self._asked_at = time.monotonic()
+        if time.monotonic() - self._polled_at >= POLL_S:
+            self._polled_at = time.monotonic()
             self._note(self._take_or_keep())
         if not self._holds:
-            return ASK_S
-        return min(float(super().tick(*args, **kwargs)), ASK_S)
+            return POLL_S
+        return min(float(super().tick(*args, **kwargs)), POLL_S)
 
     def close(self) -> None:
         """Release the lock, so that the next leader need not wait until it expires."""

@@ -60,7 +60,7 @@ class Outages:
                 outage.suppressed += 1
         return True
 
-    def look(self) -> None:
+    def probe_servers(self) -> None:
         """Ask each server that is away whether it is back."""
         for service in list(self._away):
             if _ANSWERS[service]():

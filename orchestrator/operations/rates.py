@@ -36,7 +36,7 @@ class Rate:
     def is_exceeded(self) -> bool:
         return self.used > self.limit
 
-    def tell(self, response: HttpResponse) -> None:
+    def set_headers(self, response: HttpResponse) -> None:
         response.headers["RateLimit-Limit"] = str(self.limit)
         response.headers["RateLimit-Remaining"] = str(max(0, self.limit - self.used))
         response.headers["RateLimit-Reset"] = str(self.reset_s)

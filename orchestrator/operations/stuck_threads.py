@@ -49,7 +49,7 @@ class MainLoop:
     def note_turn(self) -> None:
         self._turned = time.monotonic()
 
-    def excuse(self) -> None:
+    def restart_clock(self) -> None:
         """Restart the clock: something else kept the loop waiting."""
         if self._turned is not None:
             self.note_turn()

@@ -28,7 +28,7 @@ class _OpenTelemetry:
         self._provider.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("pitwall")
 
-    def around(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[Any]:
+    def open_span(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[Any]:
         started: AbstractContextManager[Any] = self._tracer.start_as_current_span(
             name, attributes=attributes
         )
@@ -37,7 +37,9 @@ class _OpenTelemetry:
     def mark(self, attributes: dict[str, str]) -> None:
         self._trace.get_current_span().set_attributes(attributes)
 
-    def past(self, name: str, attributes: dict[str, str], began: datetime, ended: datetime) -> None:
+    def add_past_span(
+        self, name: str, attributes: dict[str, str], began: datetime, ended: datetime
+    ) -> None:
         over = self._tracer.start_span(
             name, attributes=attributes, start_time=_convert_to_ns(began)
         )

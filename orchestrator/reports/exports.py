@@ -74,7 +74,7 @@ def format_cell(cell: Cell, column: TableColumn) -> str:
         return "baseline"
     text = _number(cell.value, cell)
     sign = "+" if column.kind == "change" and cell.value > 0 else ""
-    return f"{sign}{text}{'' if column.unit or cell.unit_said else _format_unit(cell)}"
+    return f"{sign}{text}{'' if column.unit or cell.states_unit else _format_unit(cell)}"
 
 
 def format_interval(cell: Cell) -> str:

@@ -243,7 +243,7 @@ def _build_cells(
     if measure is None:
         return cells
     return [
-        replace(cell, unit_said=_is_stated(cell, measure.heading, column.title))
+        replace(cell, states_unit=_is_stated(cell, measure.heading, column.title))
         for cell, column in zip(cells, frame.spreads, strict=True)
     ]
 

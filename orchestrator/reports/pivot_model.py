@@ -89,8 +89,8 @@ class Cell:
     """One value in the unit of `unit`, or why there is none.
 
     `low` and `high` are its 95 % interval. `trials` count, `suspect` of them are suspect;
-    `excluded` are invalid. A reference result has only a value. `unit_said`: a heading has the unit
-    already. `origin`: the ids of its trials' case, host and commit.
+    `excluded` are invalid. A reference result has only a value. `states_unit`: a heading has
+    the unit already. `origin`: the ids of its trials' case, host and commit.
     """
 
     kind: Kind
@@ -98,7 +98,7 @@ class Cell:
     low: float | None = None
     high: float | None = None
     unit: str = ""
-    unit_said: bool = False
+    states_unit: bool = False
     decimals: int | None = None
     trials: int = 0
     suspect: int = 0

@@ -54,7 +54,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     checks = GoldenCheck.objects.select_related("benchmark__project", "commit")
     golden = checks.filter(host=host).first()
     benchmark = _find_benchmark(member, new, golden)
-    if load_calibrations_under_way(host).filter(definition__benchmark=benchmark).exists():
+    if load_open_calibrations(host).filter(definition__benchmark=benchmark).exists():
         raise ConflictError(
             f"{host.name} is already being calibrated with {benchmark.slug}: wait for it, or "
             "cancel that run"
@@ -73,7 +73,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     )
 
 
-def load_calibrations_under_way(host: Host) -> QuerySet[Run]:
+def load_open_calibrations(host: Host) -> QuerySet[Run]:
     """Return the host's calibrations that have not ended yet, newest first."""
     runs = Run.objects.filter(trigger=Trigger.CALIBRATION, jobs__placements__wanted_host=host)
     return runs.exclude(state__in=RUN_ENDED).distinct().order_by("-created_at")

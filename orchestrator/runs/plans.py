@@ -123,9 +123,9 @@ class RunPlan:
         return estimate_blocks(self.until, self.rounds)
 
     @property
-    def looks(self) -> list[int]:
+    def interim_rounds(self) -> list[int]:
         """Return the numbers of rounds with an interim analysis."""
-        return [*(look for look in INTERIM_BLOCKS if look < self.rounds), self.rounds]
+        return [*(blocks for blocks in INTERIM_BLOCKS if blocks < self.rounds), self.rounds]
 
     @property
     def typical_s(self) -> float:

@@ -64,7 +64,7 @@ class Poller(ThreadWorker):
             self.notify()
             self.set_accept_enabled(pace.now() >= self.accepts_from and self._make_room())
             self.wait_for_and_dispatch_events(timeout=TICK_S if self.connections else 1.0)
-            self._look_at_deadlines()
+            self._check_deadlines()
         self._stop()
 
     def _stop(self) -> None:
@@ -80,7 +80,7 @@ class Poller(ThreadWorker):
         while self.connections and time.monotonic() < until:
             self.notify()
             self.wait_for_and_dispatch_events(timeout=TICK_S)
-            self._look_at_deadlines()
+            self._check_deadlines()
         self._end()
 
     def _list_connections(self, *states: State) -> list[Connection]:
@@ -124,7 +124,7 @@ class Poller(ThreadWorker):
 
     # Time limits.
 
-    def _look_at_deadlines(self) -> None:
+    def _check_deadlines(self) -> None:
         now = pace.now()
         if now - self.checked_at < TICK_S:
             return

@@ -89,7 +89,7 @@ def _run_handshake(
         connection.banner_timeout = connection.handshake_timeout = timeout_s
         connection.auth_timeout = timeout_s
         if prefer is not None:
-            _ask_first_for(connection, prefer)
+            _prefer_key_type(connection, prefer)
         connection.start_client(timeout=timeout_s)
         connection.get_remote_server_key()  # start_client returns silently after a timeout
         undo.pop_all()
@@ -129,7 +129,7 @@ def _translate_handshake_errors(where: str) -> Iterator[None]:
         ) from error
 
 
-def _ask_first_for(connection: paramiko.Transport, key_type: str) -> None:
+def _prefer_key_type(connection: paramiko.Transport, key_type: str) -> None:
     """Ask for the pinned type first: a host with several keys might show another one."""
     options = connection.get_security_options()
     wanted = _ALGORITHMS.get(key_type, (key_type,))

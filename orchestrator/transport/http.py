@@ -160,7 +160,7 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
     """Resolve a name in a separate thread, because a resolver has no timeout."""
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
-    def ask() -> None:
+    def resolve() -> None:
         try:
             infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
             # Remove the zone (`fe80::1%eth0`).
@@ -169,7 +169,7 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
         except Exception as error:
             answers.put(error)
 
-    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    threading.Thread(target=resolve, name="resolve", daemon=True).start()
     try:
         answer = answers.get(timeout=timeout_s)
     except queue.Empty:

@@ -95,7 +95,7 @@ class Relay:
         try:
             with self._held(client):
                 client.settimeout(CONNECT_TIMEOUT_S)
-                if self._socks and not self._is_asked_for(client):
+                if self._socks and not self._is_requested(client):
                     client.sendall(_NOT_ALLOWED)
                     return
                 server = self._connect()
@@ -112,7 +112,7 @@ class Relay:
         finally:
             self._room.release()
 
-    def _is_asked_for(self, client: socket.socket) -> bool:
+    def _is_requested(self, client: socket.socket) -> bool:
         """Return whether the program asks for the one host, by SOCKS5 (RFC 1928)."""
         version, methods = _read_exactly(client, 2)
         _read_exactly(client, methods)

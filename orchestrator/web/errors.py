@@ -20,7 +20,7 @@ from orchestrator.core.errors import (
     PitwallError,
 )
 from orchestrator.core.issued_secrets import has_secret
-from orchestrator.operations.database_away import is_away, is_cut_off, to_be_asked_again
+from orchestrator.operations.database_away import is_away, is_cut_off, mark_retry_after
 from orchestrator.operations.fetch_waits import ask_again, get_fetch_wait
 from orchestrator.web.middleware import (
     GetResponse,
@@ -46,7 +46,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return usual(request)
     # Without the request: its context processors would query the database.
     page = "503_cut_off.html" if is_cut_off(error) else "503.html"
-    return to_be_asked_again(HttpResponse(render_to_string(page), status=503))
+    return mark_retry_after(HttpResponse(render_to_string(page), status=503))
 
 
 def translate_errors(get_response: GetResponse) -> GetResponse:

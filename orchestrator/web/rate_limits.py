@@ -28,7 +28,7 @@ def limited_pages(get_response: GetResponse) -> GetResponse:
         )
         page = render_to_string("429.html", {"title": "Too many requests", "advice": advice})
         response = HttpResponse(page, status=429)
-        rate.tell(response)
+        rate.set_headers(response)
         return response
 
     return middleware

@@ -13,7 +13,7 @@ from orchestrator.core.errors import (
 from orchestrator.fleet.models import Host
 from orchestrator.runs.calibration import (
     NewCalibration,
-    load_calibrations_under_way,
+    load_open_calibrations,
     start_calibration,
 )
 from orchestrator.runs.cancelling import cancel_run
@@ -56,7 +56,7 @@ def test_a_calibration_has_two_rounds_a_pair_of_one_commit(
     job = run.jobs.get()
     assert job.host == host
     assert list(job.trials.values_list("round", flat=True)) == list(range(1, 21))
-    assert list(load_calibrations_under_way(host)) == [run]
+    assert list(load_open_calibrations(host)) == [run]
 
 
 def test_the_default_commit_is_the_newest_of_the_default_branch(
@@ -96,9 +96,9 @@ def test_one_calibration_of_a_benchmark_runs_at_a_time(personas: Personas, host:
     with pytest.raises(ConflictError, match="here is already being calibrated with hello"):
         _start(personas, host)
     second = _start(personas, host, benchmark="other")
-    assert list(load_calibrations_under_way(host)) == [second, first]
+    assert list(load_open_calibrations(host)) == [second, first]
     cancel_run(member=personas.alice, run_id=first.pk)
-    assert list(load_calibrations_under_way(host)) == [second]
+    assert list(load_open_calibrations(host)) == [second]
     _start(personas, host)
 
 

@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from devstack.processes import die_with_parent
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import new_id
-from orchestrator.dispatch.checkup import ask_for_checks, run_checks
+from orchestrator.dispatch.checkup import request_checks, run_checks
 from orchestrator.fleet.checks import CheckList, load_checks
 from orchestrator.fleet.models import CheckStep
 from orchestrator.fleet.selectors import load_own_host
@@ -196,7 +196,7 @@ def cancel_the_long_case(
 
 def check_now(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
     """Run checks until one waits for a person, or all have passed."""
-    checks = ask_for_checks(member=member, host_id=host_id, again=again)
+    checks = request_checks(member=member, host_id=host_id, again=again)
     deadline = time.monotonic() + 60
     while checks.running:
         assert time.monotonic() < deadline, checks

@@ -114,7 +114,7 @@ def _start_until_ready(
         except NotReady as not_ready:
             output = process.output()
             process.stop()
-            failure, taken = _failure(name, not_ready, output), _says_port_in_use(output)
+            failure, taken = _failure(name, not_ready, output), _reports_port_in_use(output)
         except TrialFailed as port_failure:
             process.stop()
             failure, taken = port_failure, True
@@ -147,5 +147,5 @@ def describe_process(process: str) -> str:
     return f"service {name} (process {number})"
 
 
-def _says_port_in_use(output: str) -> bool:
+def _reports_port_in_use(output: str) -> bool:
     return "address already in use" in output.lower() or "eaddrinuse" in output.lower()

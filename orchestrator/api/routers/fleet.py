@@ -13,6 +13,7 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.fleet import (
     CheckAgainIn,
     ChecksOut,
+    ConnectionIn,
     CredentialIn,
     CredentialOut,
     CredentialPage,
@@ -20,17 +21,16 @@ from orchestrator.api.schemas.fleet import (
     ProfileDetailOut,
     ProfileIn,
     ProfilePage,
-    WayIn,
     checks_out,
     credential_out,
     profile_detail_out,
 )
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.dispatch.checkup import ask_for_checks
+from orchestrator.dispatch.checkup import request_checks
 from orchestrator.fleet import selectors, services
 from orchestrator.fleet.checks import begin_again, load_checks
 from orchestrator.fleet.models import CheckStep
-from orchestrator.fleet.ssh_settings import change_way
+from orchestrator.fleet.ssh_settings import change_connection
 
 router = Router(tags=["hosts"])
 
@@ -83,10 +83,12 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
 @router.put(
     "/hosts/{uuid:host_id}/ssh", response=ChecksOut, summary="Change the SSH settings of a host"
 )
-def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
+def change_host_connection(
+    request: CallerRequest, host_id: UUID, payload: ConnectionIn
+) -> ChecksOut:
     """For maintainers. A pinned key stays pinned; the checks start again."""
     given = payload.model_dump(exclude={"credential"})
-    host = change_way(
+    host = change_connection(
         member=request.auth.member,
         host_id=host_id,
         credential_id=payload.credential,
@@ -119,5 +121,5 @@ def check_host(
     for example a pinned key. This takes up to a minute: request the checks until `running` is
     false."""
     again = payload.again if payload else None
-    checks = ask_for_checks(member=request.auth.member, host_id=host_id, again=again)
+    checks = request_checks(member=request.auth.member, host_id=host_id, again=again)
     return Status(HTTPStatus.ACCEPTED, checks_out(checks))

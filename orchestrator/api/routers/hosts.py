@@ -15,9 +15,9 @@ from orchestrator.api.schemas.fleet import HostIn
 from orchestrator.api.schemas.hosts import (
     GoldenIn,
     GoldenOut,
-    HostCareIn,
     HostDetailOut,
     HostPage,
+    HostSettingsIn,
     MaintenanceIn,
     golden_out,
     host_detail_out,
@@ -76,7 +76,7 @@ def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 @router.patch(
     "/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change the settings of a host"
 )
-def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
+def change_host(request: CallerRequest, host_id: UUID, payload: HostSettingsIn) -> HostDetailOut:
     """Tags, opening hours, tuning and limits, for jobs that start from now on."""
     given = payload.model_dump(exclude_unset=True)
     host_settings.set_host_settings(member=request.auth.member, host_id=host_id, **given)

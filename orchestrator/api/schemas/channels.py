@@ -21,7 +21,7 @@ from orchestrator.alerts.models import (
     Event,
     EventKind,
 )
-from orchestrator.api.schemas.common import Text, ToldOnce, build_api_url, build_web_url
+from orchestrator.api.schemas.common import ShownOnce, Text, build_api_url, build_web_url
 
 ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS})  # type: ignore[misc]
 
@@ -62,7 +62,7 @@ class ChannelOut(Schema):
 class NewChannelOut(ChannelOut):
     """`secret` signs the messages to a webhook; other kinds have none."""
 
-    secret: ToldOnce
+    secret: ShownOnce
 
 
 class ChannelPage(Schema):

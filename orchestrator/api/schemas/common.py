@@ -27,10 +27,10 @@ MOST_WHOLE = 2**31 - 1
 
 
 #: Marks a field that is not stored, such as the secret of a new object.
-TOLD_ONCE = object()
-ToldOnce = Annotated[
+SHOWN_ONCE = object()
+ShownOnce = Annotated[
     str | None,
-    TOLD_ONCE,
+    SHOWN_ONCE,
     Field(
         description="Returned only once: null if the request is repeated with an idempotency key."
     ),

@@ -86,7 +86,7 @@ class CredentialPage(Schema):
     next: str | None
 
 
-class WayIn(Schema, extra="forbid"):
+class ConnectionIn(Schema, extra="forbid"):
     """The SSH settings of a host; `credential` is the id of a key."""
 
     address: Text
@@ -97,7 +97,7 @@ class WayIn(Schema, extra="forbid"):
     python: Text = "python3"
 
 
-class HostIn(WayIn, extra="forbid"):
+class HostIn(ConnectionIn, extra="forbid"):
     """A machine that is reached over SSH; `profile` is the slug of its hardware profile."""
 
     name: Text

@@ -120,7 +120,7 @@ class HostDetailOut(HostOut):
     contradictions: list[ContradictionOut]
 
 
-class HostCareIn(Schema, extra="forbid"):
+class HostSettingsIn(Schema, extra="forbid"):
     """Omitted fields stay unchanged. `tuning`: governor, turbo, smt, aslr, swappiness; it is
     replaced as a whole."""
 

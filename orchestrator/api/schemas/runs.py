@@ -121,7 +121,7 @@ class RunIn(Schema, extra="forbid"):
     )
 
     @model_validator(mode="after")
-    def _ends_one_way(self) -> Self:
+    def _require_one_ending(self) -> Self:
         if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
             raise ValueError("resolution: omit rounds and until, which it determines")
         return self

@@ -42,7 +42,7 @@ class ScheduleIn(Schema, extra="forbid"):
     priority: PriorityName = PriorityName.NORMAL
 
     @model_validator(mode="after")
-    def _starts_one_way(self) -> Self:
+    def _require_one_start(self) -> Self:
         if (self.cron is None) == (self.branch is None):
             raise ValueError("name either the times (cron) or the branch that start it")
         if self.branch and (self.contender or self.second_contender):

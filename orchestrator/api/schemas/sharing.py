@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, build_web_url
+from orchestrator.api.schemas.common import Flag, ShownOnce, Whole, build_web_url
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.sharing import (
     MOST_DAYS,
@@ -67,7 +67,7 @@ class ShareLinkPage(Schema):
 class NewShareLinkOut(ShareLinkOut):
     """`url` is returned only once."""
 
-    url: ToldOnce
+    url: ShownOnce
 
 
 class BadgeOut(Schema):

@@ -8,7 +8,7 @@ from ninja import Field, Schema
 
 from orchestrator.accounts.models import ApiToken, AuditEntry, Invitation, Membership
 from orchestrator.accounts.services import MOST_TOKEN_DAYS
-from orchestrator.api.schemas.common import Text, ToldOnce
+from orchestrator.api.schemas.common import ShownOnce, Text
 from orchestrator.retention.quota_use import TeamUse
 
 RoleName = Literal["viewer", "member", "maintainer", "owner"]
@@ -74,7 +74,7 @@ class TokenPage(Schema):
 class NewTokenOut(TokenOut):
     """`secret` is returned only once."""
 
-    secret: ToldOnce
+    secret: ShownOnce
 
 
 class HostsUseOut(Schema):

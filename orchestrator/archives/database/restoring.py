@@ -121,7 +121,7 @@ def restore(
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
     before, after = _EMPTY_IT if replace else "", _REVOKE if revoke_tokens else ""
-    _pour(backup, programs, server, before=before, after=after)
+    _restore_into(backup, programs, server, before=before, after=after)
     missing = state.find_pending_migrations()
     return RestoreResult(
         manifest=manifest,
@@ -158,11 +158,13 @@ def _refuse_occupied(*, replace: bool) -> None:
         )
 
 
-def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after: str) -> None:
+def _restore_into(
+    backup: _Backup, programs: Path, server: Server, *, before: str, after: str
+) -> None:
     """pg_restore writes the script, and psql executes it. Only a complete script is committed."""
     options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1")
     status = -1
-    with tempfile.TemporaryFile() as restore_said:
+    with tempfile.TemporaryFile() as restore_output:
         with run_program(
             programs / "psql", server, *options, stdin=subprocess.PIPE
         ) as carrying_out:
@@ -172,11 +174,11 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
             with contextlib.suppress(BrokenPipeError), contextlib.closing(script):
                 script.write(f"BEGIN;\n{before}".encode())
                 script.flush()
-                status = _write_script(backup, programs / "pg_restore", script, restore_said)
+                status = _write_script(backup, programs / "pg_restore", script, restore_output)
                 if status == 0:
                     script.write(f"{_build_check_sql(backup.manifest)}{after}COMMIT;\n".encode())
         if status != 0:
-            raise ProgramFailedError("pg_restore", status, restore_said)
+            raise ProgramFailedError("pg_restore", status, restore_output)
 
 
 def _write_script(backup: _Backup, program: Path, script: IO[bytes], stderr: IO[bytes]) -> int:

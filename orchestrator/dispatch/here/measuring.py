@@ -33,19 +33,19 @@ POLL_S = 0.2
 KEEP_DAYS = 30.0
 LOCALHOST = "127.0.0.1"
 #: Trials done, total trials, current activity.
-Tell = Callable[[int, int, str], None]
+ShowProgress = Callable[[int, int, str], None]
 
 
 class LocalMeasurement:
     """The measurement of `rows` below the folder `root`."""
 
-    def __init__(self, rows: LocalRows, root: Path, tell: Tell) -> None:
+    def __init__(self, rows: LocalRows, root: Path, show_progress: ShowProgress) -> None:
         self.rows = rows
         self.root = root
         self.results: dict[str, MeasuredTrial] = {}
         self.notes: list[str] = []
         self._total = len(rows.trials)
-        self._tell = tell
+        self._show_progress = show_progress
         self._transport = LocalTransport(root)
         assert rows.job.host is not None
         self._host = rows.job.host
@@ -68,7 +68,7 @@ class LocalMeasurement:
             self._round(build_shared_plan(self.rows.job, stage, trials, {}), trials, tls)
             for line in analyses.analyse(self.results, number):
                 self._total = self._total_with(analyses, number)
-                self._say(line)
+                self._show_text(line)
             if not analyses.open_cases():
                 break
         self._leave_out(analyses)
@@ -95,7 +95,7 @@ class LocalMeasurement:
 
     def _stage(self) -> Stage:
         spec, cases = self.rows.spec, list(self.rows.cases)
-        self._tell(0, len(self.rows.trials), "reading the facts of this machine")
+        self._show_progress(0, len(self.rows.trials), "reading the facts of this machine")
         programs = {name for each in resolve_cases(spec, cases).values() for name in each.requires}
         facts = self._facts(sorted(programs))
         own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
@@ -184,31 +184,31 @@ class LocalMeasurement:
     ) -> None:
         kind = event["event"]
         if kind == "build_started" and self.rows.job.round == 1:
-            self._say(f"building {event['commit'][:10]}")
+            self._show_text(f"building {event['commit'][:10]}")
         elif kind == "build_failed":
             self._note(f"{event['commit'][:10]} cannot be built: {_end(event)}")
         elif kind == "trial_started":
             trial = trials[event["trial"]]
-            self._say_trial(trial)
+            self._show_trial(trial)
         elif kind == "trial_failed":
             self._fail(trials[event["trial"]], event)
         elif kind == "trial_done":
             trial = trials[event["trial"]]
             files = fetch_files(self._transport, f"jobs/{job}/{step}/trials", trial)
             self.results[str(trial.pk)] = read_measured_trial(trial, files)
-            self._say_trial(trial)
+            self._show_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
         self.results[str(trial.pk)] = MeasuredTrial(failure=str(event["message"]))
         if event["code"] != "build_failed":
             self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
 
-    def _say_trial(self, trial: Trial) -> None:
+    def _show_trial(self, trial: Trial) -> None:
         most = "" if self.rows.until == Until.ROUNDS else "at most "
-        self._say(f"round {trial.round} of {most}{self.rows.rounds}: {trial.case.label}")
+        self._show_text(f"round {trial.round} of {most}{self.rows.rounds}: {trial.case.label}")
 
-    def _say(self, text: str) -> None:
-        self._tell(len(self.results), self._total, text)
+    def _show_text(self, text: str) -> None:
+        self._show_progress(len(self.results), self._total, text)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

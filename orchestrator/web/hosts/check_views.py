@@ -9,13 +9,13 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError
-from orchestrator.dispatch.checkup import ask_for_checks
+from orchestrator.dispatch.checkup import request_checks
 from orchestrator.fleet.checks import CheckList, begin_again, load_checks
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
 from orchestrator.fleet.selectors import load_own_host
 from orchestrator.fleet.services import pin_host_key
-from orchestrator.fleet.ssh_settings import change_way
+from orchestrator.fleet.ssh_settings import change_connection
 from orchestrator.transport.address import HostKey
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
@@ -36,7 +36,7 @@ def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     again = request.POST.get("again", "")
     step = CheckStep(again) if again in CheckStep.values else None
     try:
-        steps = ask_for_checks(member=member, host_id=host_id, again=step)
+        steps = request_checks(member=member, host_id=host_id, again=step)
     except ConflictError as error:
         if not alone:
             raise
@@ -64,7 +64,7 @@ def ssh_settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpRes
     form = SshForm(member, request.POST)
     if form.is_valid():
         try:
-            change_way(member=member, host_id=host.pk, **form.way())
+            change_connection(member=member, host_id=host.pk, **form.build_arguments())
         except FORM_ERRORS as error:
             form.show_error(error)
         else:

@@ -40,15 +40,15 @@ class SshForm(TeamForm):
         keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in load_credentials(self.member)]
         self.fields["credential"].choices = keys  # type: ignore[attr-defined]
 
-    def way(self) -> dict[str, Any]:
-        """Return the arguments of `change_way`."""
+    def build_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `change_connection`."""
         data = dict(self.cleaned_data)
         credential_id = UUID(data.pop("credential"))
         return {**data, "credential_id": credential_id}
 
 
 def build_initial_ssh(host: Host) -> dict[str, Any]:
-    """Return the present values of the fields of WayForm."""
+    """Return the present values of the fields of ConnectionForm."""
     same = {
         name: getattr(host, name) for name in ("address", "port", "login", "work_dir", "python")
     }
@@ -216,7 +216,7 @@ class HostSettingsForm(TeamForm):
     def tuning_fields(self) -> list[forms.BoundField]:
         return [field for field in self if field.name.startswith("tuning_")]
 
-    def care(self) -> dict[str, Any]:
+    def build_arguments(self) -> dict[str, Any]:
         """Return the arguments of `set_host_settings`."""
         data = self.cleaned_data
         return {

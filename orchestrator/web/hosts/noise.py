@@ -21,7 +21,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.results.models import Calibration
-from orchestrator.runs.calibration import load_calibrations_under_way
+from orchestrator.runs.calibration import load_open_calibrations
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise
 from orchestrator.web.hosts.facts import format_fact_title
@@ -104,7 +104,7 @@ def load_noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
         chosen=chosen,
         rows=rows,
         chart=build_noise_chart(chosen, rows, epochs) if chosen else None,
-        running=list(load_calibrations_under_way(host).select_related("definition__benchmark")),
+        running=list(load_open_calibrations(host).select_related("definition__benchmark")),
     )
 
 

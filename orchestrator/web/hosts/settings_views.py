@@ -31,7 +31,7 @@ def settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpRespons
     form = HostSettingsForm(member, request.POST)
     if form.is_valid():
         try:
-            set_host_settings(member=member, host_id=host.pk, **form.care())
+            set_host_settings(member=member, host_id=host.pk, **form.build_arguments())
         except FORM_ERRORS as error:
             form.show_error(error)
         else:

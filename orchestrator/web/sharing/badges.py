@@ -114,7 +114,7 @@ def draw_history(history: History, width: int = 640, height: int = 220) -> Drawi
     room = 0.15 * (high - low) or 0.1 * abs(high) or 1.0
     low, high = low - room, high + room
 
-    def spot(place: int, value: float) -> str:
+    def format_point(place: int, value: float) -> str:
         return f"{x(place):.1f},{y(value):.1f}"
 
     def x(place: int) -> float:
@@ -123,10 +123,10 @@ def draw_history(history: History, width: int = 640, height: int = 220) -> Drawi
     def y(value: float) -> float:
         return height * (high - value) / (high - low)
 
-    upper = [spot(place, bound[1]) for place, bound in enumerate(bounds)]
-    lower = [spot(place, bound[0]) for place, bound in enumerate(bounds)]
+    upper = [format_point(place, bound[1]) for place, bound in enumerate(bounds)]
+    lower = [format_point(place, bound[0]) for place, bound in enumerate(bounds)]
     return Drawing(
-        line=" ".join(spot(place, each.value or 0.0) for place, each in enumerate(points)),
+        line=" ".join(format_point(place, each.value or 0.0) for place, each in enumerate(points)),
         band=" ".join([*upper, *reversed(lower)]),
         dots=[
             (round(x(place), 1), round(y(each.value or 0.0), 1), each)

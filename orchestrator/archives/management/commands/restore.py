@@ -54,9 +54,9 @@ class Command(BaseCommand):
         if not options["check"]:
             if options["revoke_tokens"]:
                 self.stdout.write("All its tokens, sessions, invitations and links are revoked.")
-            self._tell(done)
+            self._print_result(done)
 
-    def _tell(self, done: RestoreResult) -> None:
+    def _print_result(self, done: RestoreResult) -> None:
         self.stdout.write("The backup is restored.")
         if done.missing:
             self.stdout.write(

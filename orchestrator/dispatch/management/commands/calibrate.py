@@ -48,9 +48,9 @@ class Command(BaseCommand):
         if options["wait"]:
             with build_progress(options, "Calibrating") as show:
                 calibration = _wait_for_calibration(run, show)
-            self._tell(calibration)
+            self._print_calibration(calibration)
 
-    def _tell(self, calibration: Calibration | None) -> None:
+    def _print_calibration(self, calibration: Calibration | None) -> None:
         if calibration is None or not calibration.readings:
             why = calibration.message if calibration else "its run has no host"
             raise CommandError(f"the calibration has no result: {why}")

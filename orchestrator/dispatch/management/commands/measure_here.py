@@ -68,11 +68,11 @@ class Command(BaseCommand):
         )
         kept = options["keep"]
         with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
-            here = LocalMeasurement(rows, Path(folder).resolve(), self._tell)
+            here = LocalMeasurement(rows, Path(folder).resolve(), self._write_progress)
             here.measure()
         return build_local_report(here.rows, here.results, here.notes)
 
-    def _tell(self, done: int, total: int, text: str) -> None:
+    def _write_progress(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)
 
     def _write(self, **fields: Any) -> None:

@@ -48,7 +48,7 @@ class Command(BaseCommand):
         for finding in run_checks(CHECKS):
             findings.append(finding)
             if not options["json"]:
-                self._tell(finding)
+                self._print_finding(finding)
         bad = sum(finding.outcome == Outcome.FAILED for finding in findings)
         if options["json"]:
             report = {"ok": not bad, "findings": [asdict(finding) for finding in findings]}
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         if not options["json"]:
             self.stdout.write("Nothing must be fixed.")
 
-    def _tell(self, finding: Finding) -> None:
+    def _print_finding(self, finding: Finding) -> None:
         self.stdout.write(f"{finding.outcome:<7} {finding.part}: {finding.message}")
         if finding.remedy:
             self.stdout.write(f"        -> {finding.remedy}")

@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 new = _new_import(options)
                 with build_progress(options, f"Importing {new.name}") as show:
                     done = import_results(member=member, new=new, progress=show)
-                self._tell(done)
+                self._print_import(done)
         except PitwallError as error:
             raise CommandError(str(error)) from error
 
@@ -67,9 +67,9 @@ class Command(BaseCommand):
         for suite in list_reference_suites() if choice == "all" else [choice]:
             with build_progress(options, f"Importing {suite}") as show:
                 done = import_published(member=member, suite=suite, progress=show)
-            self._tell(done)
+            self._print_import(done)
 
-    def _tell(self, done: ReferenceImport) -> None:
+    def _print_import(self, done: ReferenceImport) -> None:
         self.stdout.write(
             f"{done.source.name}: {done.rows} values, {done.unknown} of them unknown; "
             f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged"

@@ -51,11 +51,11 @@ def _build_row_progress(
     """Return a callback that shows after each batch how many of the due rows are deleted."""
     total, before = sum(each.rows for each in due), _count_rows_removed(project)
 
-    def tell() -> None:
+    def show_rows() -> None:
         gone = _count_rows_removed(project) - before
         show(min(gone, total), total)
 
-    return tell
+    return show_rows
 
 
 def _count_rows_removed(project: Project) -> int:

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         try:
             team = load_team(options["team"])
             check_is_idle(team)
-            self._tell(team)
+            self._print_holdings(team)
             _confirm(team, options["confirm"])
             with build_progress(options, f"Removing {team.slug}") as show:
                 remove_whole_team(team=team, progress=show)
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self.stdout.write(f"The team {team.name} is removed.")
 
-    def _tell(self, team: Team) -> None:
+    def _print_holdings(self, team: Team) -> None:
         self.stdout.write(f"These are deleted permanently with the team {team.name} ({team.slug}):")
         for each in list_holdings(team):
             self.stdout.write(f"  {format_count(each.count)} {each.title}")
