@@ -12,6 +12,7 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesDetection
 from tests.support.factories import finish_run, make_run
+from tests.support.html_pages import elements, text_of
 from tests.support.world import World
 
 
@@ -156,6 +157,25 @@ def test_changes_outliers_and_baselines_are_marked(world: World, alice: Client) 
     assert "three pairs of trials" in text
     assert "a new server" in text
     assert "too often, so its change points are not reported" in text
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("confirmed: −15.0 % in 6 blocks", "confirmed: −15.0 % in 6 blocks"),
+        ("measured by another run", "confirmed measured by another run"),
+        ("", "confirmed"),
+    ],
+)
+def test_the_state_of_a_change_point_is_shown_once(
+    world: World, alice: Client, message: str, shown: str
+) -> None:
+    change = _change(world, 2, kind="candidate", message=message)
+    (row,) = elements(_page(alice), "td.why")
+    assert text_of(row).startswith(f"{shown} Measure again now")
+    point = alice.get(reverse("history-point", args=[change.series_id, world.shas[2]]))
+    (shift,) = elements(point, "dd:has([data-verdict])")
+    assert text_of(shift).endswith(f" candidate, {shown}")
 
 
 def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -> None:
