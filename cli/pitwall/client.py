@@ -135,7 +135,7 @@ class Client:
                 raise NoAnswerError(
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
-            line = fetching or f"{trouble}; trying again in {format_seconds(rest)}"
+            line = f"{fetching or trouble}; trying again in {format_seconds(rest)}"
             if line != last_line:
                 self._tell(line)
             self._sleep(rest)

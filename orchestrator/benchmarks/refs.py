@@ -116,9 +116,7 @@ class FetchRunningError(NotReadyError):
 
     def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
         last = f"; the last attempt failed: {problem}" if problem else ""
-        super().__init__(
-            f"the repository of {project.slug} is being fetched; send the request again{last}"
-        )
+        super().__init__(f"the repository of {project.slug} is being fetched{last}")
         self.project = project
         self.urgent = urgent
         self.problem = problem

@@ -64,6 +64,18 @@ def test_temporary_errors_are_retried(server: Any) -> None:
     assert 0.25 <= pauses[0] <= 0.5 <= pauses[1] <= 1 <= pauses[3] <= 4
 
 
+def test_the_progress_of_a_fetch_is_shown_with_the_next_try(server: Any) -> None:
+    lines: list[str] = []
+    fetch = b'{"type": "fetch-running", "detail": "the repository of web is being fetched%b"}'
+    answers = [fetch % b"", fetch % b"", fetch % b" (12 %)"]
+    server.answers = [*((503, {"Retry-After": "1"}, body) for body in answers), OK]
+    assert client_of(server, [], tell=lines.append).get("runs") == {"answer": 42}
+    assert lines == [
+        "the repository of web is being fetched; trying again in 1.00 s",
+        "the repository of web is being fetched (12 %); trying again in 1.00 s",
+    ]
+
+
 def test_retries_end_with_a_message_and_a_fix(server: Any) -> None:
     pauses: list[float] = []
     server.answers = [(503, {"Retry-After": "3600"}, b'{"detail": "back in an hour"}')]
