@@ -20,7 +20,7 @@ from orchestrator.measurements.comparability import hash_block, hash_configurati
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import store_trial_metrics
 from orchestrator.measurements.recording import MeasuredRow, record
-from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
+from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.runs.version_keys import NEXT_REVISION
@@ -41,9 +41,9 @@ def store_trial(
     """Store a finished trial: readings, distributions, raw files, provenance.
 
     Return False if it was stored before: the conditional UPDATE of the trial decides, so that a
-    result that is fetched twice is stored once. `late`: it arrived after its attempt failed.
-    `clock_ahead_s`: how far the clock of the host is ahead; times are stored by the clock of
-    Pitwall. Output that cannot be read fails the trial; its files are kept.
+    result that is fetched twice is stored once. `late`: an earlier attempt of the job, which still
+    runs, measured it. `clock_ahead_s`: how far the clock of the host is ahead; times are stored by
+    the clock of Pitwall. Output that cannot be read fails the trial; its files are kept.
     """
     try:
         result = parse_json(files["result.json"])
@@ -82,9 +82,6 @@ def _store_measured(
         record([replace(measured, readings=readings)], metrics.ids)
         _store_readings(trial, read, metrics.ids)
         _store_files(trial, files)
-        if arrival["late"]:
-            # The run has ended, and its verdict did not include this trial.
-            RunVerdict.objects.filter(run=job.run_id).delete()
     return True
 
 
