@@ -35,6 +35,7 @@ from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
 from tests.support.factories import Personas, add_member, git, make_repository
 from tests.support.http_servers import Got, serving
+from tests.support.programs import program
 from tests.support.sshd import SshServer, sshd
 
 __all__ = ["sshd"]
@@ -66,6 +67,7 @@ def origin(tmp_path: Path) -> str:
 
 @pytest.fixture
 def address(sshd: SshServer, origin: str, tmp_path: Path) -> str:
+    program("sshd")  # The replacement for machines without it does not serve git.
     (tmp_path / "ssh-server" / "authorized_keys").write_text("")
     return f"ssh://{sshd.user}@{sshd.host}:{sshd.port}{tmp_path / 'origin'}"
 

@@ -31,6 +31,7 @@ from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
 from tests.support.html_pages import values
+from tests.support.programs import program
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -102,6 +103,7 @@ def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> N
 
 def test_the_demo_adds_the_sample_host(image: Image) -> None:
     """By the words of compose.yaml, up to the host; what it measures then, `make demo` shows."""
+    program("sshd")
     ssh = _free_port()
     with laid_out("agent", ["/home/bench", "/keys"]) as agent:
         config = agent.root / "opt/agent/sshd_config"

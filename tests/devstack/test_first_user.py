@@ -16,6 +16,7 @@ import pytest
 
 from devstack.places import CHECKOUT, STATE
 from tests.support.html_pages import csrf_token
+from tests.support.programs import tool
 
 #: Those of the tests' own servers, and what tests say of Django: the instance makes its own.
 NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "PITWALL_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
@@ -29,6 +30,7 @@ ACCOUNT = {
 
 @pytest.fixture
 def instance() -> Iterator[str]:
+    tool("oha")
     name = f"test-first-user-{os.getpid()}"
     yield name
     shutil.rmtree(STATE / name, ignore_errors=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from devstack.places import CHECKOUT
+from tests.support.programs import tool
 
 pytestmark = pytest.mark.engine
 
@@ -18,6 +19,7 @@ ROW = re.compile(r"^\| (HTTP/[^|]*?) \| (.*) \|$", re.M)
 
 
 def test_a_report_is_reproduced_with_rows_values_and_provenance(tmp_path: Path) -> None:
+    tool("oha")
     # Not HTTP/3: its loads wait for half a minute at their end.
     cases = 'size == 1024 and operations == 100 and protocol != "h3"'
     wanted = ("--only", "protocols", "--cases", cases)

@@ -9,7 +9,7 @@ from perf.fidelity.direct import DirectRunError, PinnedCpus, run_directly
 from perf.fidelity.extent import SHORT
 from perf.fidelity.loads import LOADS
 from perf.fidelity.target import built_target
-from tests.support.programs import tool
+from tests.support.programs import program, tool
 
 CPUS = tuple(os.sched_getaffinity(0))
 PINNED = PinnedCpus(server=CPUS, tool=CPUS)
@@ -17,6 +17,7 @@ PINNED = PinnedCpus(server=CPUS, tool=CPUS)
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
+    program("go")
     return built_target(tmp_path_factory.mktemp("target"))
 
 

@@ -103,7 +103,8 @@ def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSL
         raise ResponseError(
             f"a certificate that is not valid for {address}: {_reason(error)}"
         ) from error
-    except ssl.SSLEOFError as error:
+    except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
+        # Which of the two it is depends on the version of Python.
         raise ConnectionResetError("the connection ended in the TLS handshake") from error
     except ssl.SSLError as error:
         raise ResponseError(f"the TLS handshake failed: {_reason(error)}") from error

@@ -46,11 +46,20 @@ class Client(Half):
     def __init__(self, servers):
         super().__init__()
         self.servers = servers
+        self.early = b""
 
     def connection_made(self, transport):
         super().connection_made(transport)
         transport.pause_reading()
         self.joining = asyncio.ensure_future(self.join(next(self.servers)))
+
+    def buffer_updated(self, size):
+        if self.other is None:
+            # Older versions of asyncio read although connection_made has paused it.
+            self.early += bytes(self.buffer[:size])
+            self.transport.pause_reading()
+        else:
+            super().buffer_updated(size)
 
     async def join(self, server):
         loop = asyncio.get_running_loop()
@@ -59,6 +68,7 @@ class Client(Half):
         except OSError:
             self.transport.close()
         else:
+            self.other.transport.write(self.early)
             self.transport.resume_reading()
 
 

@@ -23,6 +23,7 @@ from tests.agents.support import (
     a_server,
     a_trial,
 )
+from tests.support.programs import program
 from tests.support.waiting import wait_until
 
 pytestmark = needs_linux
@@ -106,6 +107,7 @@ TRIALS = 6
     reason="a network with few ports takes root",
 )
 def test_two_agents_that_race_for_few_ports_each_measure_their_own_servers(tmp_path: Path) -> None:
+    program("ip")
     words = ["unshare", "--net", sys.executable, "-m", "tests.agents.platform.test_ports"]
     done = subprocess.run(
         [*words, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120

@@ -6,7 +6,6 @@ Those that need packages of others are left to a run of the suite.
 import hashlib
 import http.client
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ import pytest
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import Spec, parse
+from tests.support.programs import program
 from tests.support.waiting import wait_for_port
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "server-overhead"
@@ -30,9 +30,8 @@ def connection(
 ) -> Iterator[http.client.HTTPConnection]:
     """To the server, which is ended after the test."""
     spec = resolve(SPEC, {"system": request.param, "scenario": "hello", "rate": 100})
-    for program in spec.requires:
-        if shutil.which(program) is None:
-            pytest.skip(f"no {program} on the PATH")
+    for name in spec.requires:
+        program(name)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
