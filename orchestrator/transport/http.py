@@ -12,9 +12,9 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 
@@ -101,19 +101,13 @@ def send(
     """
     check_web_address(url)
     parts = urlsplit(url)
-    deadline = time.monotonic() + timeout_s
-    port = parts.port or _default_port(parts.scheme)
-    addresses = resolve_addresses(parts.hostname or "", port, allowed, timeout_s=timeout_s)
-    encrypted = parts.scheme == "https"
-    connection = _Connection(parts.hostname or "", port, encrypted, addresses, deadline)
-    late = threading.Timer(max(0.0, deadline - time.monotonic()), connection.cut)
-    late.daemon = True
-    late.start()
+    connection = _build_connection(parts, allowed, timeout_s)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        connection.request(method, target, body=body or None, headers=dict(headers))
-        with contextlib.closing(connection.getresponse()) as answer:
-            start = answer.read(most_bytes)
+        with connection.cut_at_deadline():
+            connection.request(method, target, body=body or None, headers=dict(headers))
+            with contextlib.closing(connection.getresponse()) as answer:
+                start = answer.read(most_bytes)
         if connection.was_cut:
             raise TimeoutError
         return Answer(status=answer.status, body=start)
@@ -124,9 +118,6 @@ def send(
             else _describe_error(error)
         )
         raise DeliveryError(f"{parts.hostname}: {why}") from error
-    finally:
-        late.cancel()
-        connection.close()
 
 
 def resolve_addresses(
@@ -214,7 +205,7 @@ class _Connection(http.client.HTTPConnection):
         self._keep(self._first_that_answers())
         if self._encrypted:
             context = ssl.create_default_context()
-            # `cut` must reach the socket during the handshake as well.
+            # `_cut` must reach the socket during the handshake as well.
             wrapped = context.wrap_socket(
                 self.sock, server_hostname=self.host, do_handshake_on_connect=False
             )
@@ -222,7 +213,19 @@ class _Connection(http.client.HTTPConnection):
             wrapped.do_handshake()
         self.sock.settimeout(TIMEOUT_S)
 
-    def cut(self) -> None:
+    @contextlib.contextmanager
+    def cut_at_deadline(self) -> Iterator[None]:
+        """Cut the connection at the deadline, and close it after the block."""
+        timer = threading.Timer(max(0.0, self._deadline - time.monotonic()), self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.close()
+
+    def _cut(self) -> None:
         self.was_cut = True
         sock = self.sock
         if sock is not None:
@@ -231,7 +234,7 @@ class _Connection(http.client.HTTPConnection):
 
     def _keep(self, sock: socket.socket) -> None:
         self.sock = sock
-        if self.was_cut:  # `cut` ran before the socket was set.
+        if self.was_cut:  # `_cut` ran before the socket was set.
             raise TimeoutError
 
     def _first_that_answers(self) -> socket.socket:
@@ -247,6 +250,14 @@ class _Connection(http.client.HTTPConnection):
             except OSError as error:
                 problem = error
         raise problem
+
+
+def _build_connection(parts: SplitResult, allowed: Sequence[str], timeout_s: float) -> _Connection:
+    """Resolve the host; the time for that is part of the connection's deadline."""
+    deadline = time.monotonic() + timeout_s
+    host, port = parts.hostname or "", parts.port or _default_port(parts.scheme)
+    addresses = resolve_addresses(host, port, allowed, timeout_s=timeout_s)
+    return _Connection(host, port, parts.scheme == "https", addresses, deadline)
 
 
 def _default_port(scheme: str) -> int:
