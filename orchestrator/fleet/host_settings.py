@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -60,22 +60,16 @@ def set_host_settings(
     """
     member.require(Role.MAINTAINER, to="change the settings of a host")
     host = selectors.load_host(member, host_id)
-    changes: dict[str, Any] = {}
-    if tags is not None:
-        changes["tags"] = _check_tags(tags)
-    if open_hours is not None:
-        windows.parse(open_hours)
-        changes["open_hours"] = _check_short_text(open_hours, 500, "open_hours")
-    if timezone is not None:
-        changes["timezone"] = windows.parse_zone(timezone.strip()).key
-    if data_address is not None:
-        changes["data_address"] = _check_address(data_address)
-    if disk_limit_bytes is not None:
-        changes["disk_limit_bytes"] = _check_disk_limit(disk_limit_bytes)
-    if tuning is not None:
-        changes["tuning"] = check_tuning(tuning)
-    if run_as is not None:
-        changes["run_as"] = check_user(run_as)
+    given = {
+        "tags": tags,
+        "open_hours": open_hours,
+        "timezone": timezone,
+        "data_address": data_address,
+        "disk_limit_bytes": disk_limit_bytes,
+        "tuning": tuning,
+        "run_as": run_as,
+    }
+    changes = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
     if changes:
         with transaction.atomic():
             Host.objects.filter(pk=host.pk).update(**changes)
@@ -174,6 +168,15 @@ def _check_tags(tags: Iterable[str]) -> list[str]:
     return normalized
 
 
+def _check_open_hours(text: str) -> str:
+    windows.parse(text)
+    return _check_short_text(text, 500, "open_hours")
+
+
+def _check_timezone(text: str) -> str:
+    return windows.parse_zone(text.strip()).key
+
+
 def _check_address(text: str) -> str:
     text = text.strip()
     if text and not _NAME.fullmatch(text) and not _is_ip(text):
@@ -205,3 +208,15 @@ def _check_short_text(text: str, limit: int, field: str) -> str:
     if len(text) > limit or "\0" in text:
         raise InvalidRequestError(f"at most {limit} characters", field=field)
     return text
+
+
+#: Each setting → the function that checks a given value and returns the one to store.
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "tags": _check_tags,
+    "open_hours": _check_open_hours,
+    "timezone": _check_timezone,
+    "data_address": _check_address,
+    "disk_limit_bytes": _check_disk_limit,
+    "tuning": check_tuning,
+    "run_as": check_user,
+}
