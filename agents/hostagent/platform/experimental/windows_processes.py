@@ -51,27 +51,15 @@ class Child:
         self._job = Job()
         refused = set_limits(self._job, limits)
         try:
-            self._popen = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                creationflags=_CHILD,
+            self._popen = _start_in_job(
+                self._job, argv, cwd=cwd, env=dict(env), stdout=stdout, stderr=stderr
             )
         except OSError:
             self._job.close()
             raise
         self.pid = self._popen.pid
-        try:
-            self._job.assign(self.pid)
-        except OSError:
-            self._popen.kill()
-            self._job.close()
-            raise
         _open_jobs.add(self._job)
-        resume(self.pid)  # it is suspended until here, so that no descendant is outside the job
+        resume(self.pid)
         self.applied = {**read_limits(self._job), "refused": refused}
         self.cpu_s: Optional[float] = None
 
@@ -116,6 +104,22 @@ class Child:
         self.cpu_s = job_usage(self._job.accounting()).cpu_s
         _open_jobs.discard(self._job)
         self._job.close()
+
+
+def _start_in_job(job: Job, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a suspended process in the job: no descendant can be outside of it.
+
+    `options` are those of Popen. Raises OSError; then there is no process.
+    """
+    process = subprocess.Popen(
+        list(argv), stdin=subprocess.DEVNULL, creationflags=_CHILD, **options
+    )
+    try:
+        job.assign(process.pid)
+    except OSError:
+        process.kill()
+        raise
+    return process
 
 
 def adopt_orphans() -> None:
