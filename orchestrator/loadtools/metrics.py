@@ -163,7 +163,7 @@ def _list_count_metrics() -> list[Metric]:
     ]  # fmt: skip
 
 
-def _list_machine_metrics() -> list[Metric]:
+def _list_cpu_metrics() -> list[Metric]:
     return [
         Metric(
             key="cpu.seconds_per_1k", title="Server CPU per 1,000 requests", unit="s/1k",
@@ -181,6 +181,11 @@ def _list_machine_metrics() -> list[Metric]:
             key="cpu.services_seconds_per_1k", title="Services' CPU per 1,000 requests",
             unit="s/1k", better="lower", informational=True, from_whole_load=True,
         ),
+    ]  # fmt: skip
+
+
+def _list_machine_metrics() -> list[Metric]:
+    return [
         Metric(
             key="body.bytes_per_1k", title="Body bytes per 1,000 answers", unit="B/1k",
             better="lower", informational=True,
@@ -252,6 +257,7 @@ _ALL = (
         better="higher",
         informational=True,
     ),
+    *_list_cpu_metrics(),
     *_list_machine_metrics(),
     *_list_count_metrics(),
     *_list_first_byte_metrics(),
