@@ -54,16 +54,7 @@ def load_case_latency(
     InvalidRequestError if several hosts measured the case and none is named. Raise GoneError for
     one run if its distributions were merged into those of its commits.
     """
-    trials = Trial.objects.filter(
-        job__run__team=member.team,
-        job__run__definition__benchmark=benchmark,
-        case=case,
-        variant__commit=commit,
-        state=TrialState.MEASURED,
-        **{} if run is None else {"job__run": run},
-        **{} if host is None else {"host": host},
-    ).select_related("host", "job__run__definition")
-    measured = list(trials.order_by("pk"))
+    measured = _load_measured_trials(member, benchmark, case, commit, run, host)
     if run is not None:
         check_kept(run.pk, RemovalKind.DISTRIBUTIONS, RemovalKind.TRIALS)
     points = [] if run is not None else load_point_histograms(benchmark, case, commit, host)
@@ -83,6 +74,27 @@ def load_case_latency(
         excluded=whole.excluded + len(mine) - len(kept),
         distribution=whole.distribution,
     )
+
+
+def _load_measured_trials(
+    member: Member,
+    benchmark: Benchmark,
+    case: Case,
+    commit: Commit,
+    run: Run | None,
+    host: Host | None,
+) -> list[Trial]:
+    """Return the trials of the team, oldest first; of all runs or hosts where None is given."""
+    trials = Trial.objects.filter(
+        job__run__team=member.team,
+        job__run__definition__benchmark=benchmark,
+        case=case,
+        variant__commit=commit,
+        state=TrialState.MEASURED,
+        **{} if run is None else {"job__run": run},
+        **{} if host is None else {"host": host},
+    ).select_related("host", "job__run__definition")
+    return list(trials.order_by("pk"))
 
 
 def _select_newest_version(
