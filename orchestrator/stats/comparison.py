@@ -110,10 +110,7 @@ def compare_blocks(
     Raises ValueError for sides of different length, a negative or non-finite value, and a margin
     that is not between 0 and 1.
     """
-    if not 0 < margin < 1:
-        raise ValueError(f"margin {margin}: expected a share between 0 and 1")
-    if better not in ("higher", "lower"):
-        raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
+    check_parameters(better, margin)
     pairs = _select_pairs(baseline, contender)
     blocks = len(pairs)
     unknown = Comparison(
@@ -127,6 +124,14 @@ def compare_blocks(
         needed_blocks=None if blocks else FEWEST_BLOCKS,
     )
     return unknown if unknown.reasons else _judge_pairs(unknown, pairs, alpha, equivalence_alpha)
+
+
+def check_parameters(better: str, margin: float) -> None:
+    """Raise ValueError for an unknown direction, and for a margin that is not between 0 and 1."""
+    if not 0 < margin < 1:
+        raise ValueError(f"margin {margin}: expected a share between 0 and 1")
+    if better not in ("higher", "lower"):
+        raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
 
 
 def _judge_pairs(

@@ -20,6 +20,7 @@ from orchestrator.stats.comparison import (
     Verdict,
     as_change,
     build_reasons,
+    check_parameters,
     derive_verdict,
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS, compute_mean_test
@@ -44,10 +45,7 @@ def compare_unpaired(
     5 trials on each side. None values are ignored. Its first reason is always `UNPAIRED`.
     `needed_blocks` counts trials of the smaller side. ValueError as for `compare_blocks`.
     """
-    if not 0 < margin < 1:
-        raise ValueError(f"margin {margin}: expected a share between 0 and 1")
-    if better not in ("higher", "lower"):
-        raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
+    check_parameters(better, margin)
     before, after = _drop_unknown(baseline), _drop_unknown(contender)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
