@@ -11,8 +11,9 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, LiteralString
 
 import psycopg
@@ -65,6 +66,45 @@ class SentBatches:
         return 1000 * used / max(1, self.accepted + self.repeated)
 
 
+class _Start:
+    """The common start of all clients, with the CPU time used until then."""
+
+    def __init__(self, clients: int, read_cpu_s: Callable[[], tuple[float, float]]) -> None:
+        self._read_cpu_s = read_cpu_s
+        self._barrier = threading.Barrier(clients, action=self._record)
+        self.server_cpu_s = self.postgres_cpu_s = self.at = 0.0
+
+    def wait(self) -> None:
+        """Return when all clients wait here."""
+        self._barrier.wait()
+
+    def _record(self) -> None:
+        self.server_cpu_s, self.postgres_cpu_s = self._read_cpu_s()
+        self.at = time.perf_counter()
+
+
+class _Client:
+    """Sends its bodies one after the other, and counts the results in the answers."""
+
+    def __init__(self, bodies: Sequence[bytes], headers: Mapping[str, str]) -> None:
+        self._requests = [
+            Request(path="/api/v1/results", headers=headers, body=each) for each in bodies
+        ]
+        self.accepted = self.repeated = 0
+        self.ended_at = 0.0
+
+    def send(self, connection: Connection, *, start: _Start, seconds: float) -> None:
+        """Send until `seconds` after the start, at least one body."""
+        start.wait()
+        for request in self._requests:
+            answer = json.loads(connection.ask(request))
+            self.accepted += answer["accepted"]
+            self.repeated += answer["repeated"]
+            if time.perf_counter() - start.at > seconds:
+                break
+        self.ended_at = time.perf_counter()
+
+
 class Sender:
     """Sends generated results to one server."""
 
@@ -85,7 +125,7 @@ class Sender:
     def send(self, load: Load, seconds: float) -> SentBatches:
         """Send new results for `seconds`; every client has its own host."""
         name = uuid.uuid4().hex[:8]
-        return self._measured(
+        return self._measure(
             load, seconds, lambda client, number: self._body(load, name, client, number)
         )
 
@@ -93,49 +133,33 @@ class Sender:
         """Send one request again and again."""
         name = uuid.uuid4().hex[:8]
         body = self._body(load, name, 0, 0)
-        self._measured(load, 0.0, lambda client, number: body)
-        return self._measured(load, seconds, lambda client, number: body)
+        self._measure(load, 0.0, lambda client, number: body)
+        return self._measure(load, seconds, lambda client, number: body)
 
-    def _measured(
-        self, load: Load, seconds: float, body: Callable[[int, int], bytes]
+    def _measure(
+        self, load: Load, seconds: float, build_body: Callable[[int, int], bytes]
     ) -> SentBatches:
         before = self._count_rows()
-        accepted, repeated = [0] * load.clients, [0] * load.clients
-        began, used = [0.0], [(0.0, 0.0)]
-        ended = [0.0] * load.clients
-        # Bodies are created in advance, in turns, so that the client's cost is not measured.
+        # Bodies are created in advance, so that the client's cost is not measured.
         most = max(1, int(seconds * (1_000 if load.results_a_post == 1 else 250) / load.clients))
-        posts = [[body(client, number) for number in range(most)] for client in range(load.clients)]
-
-        def start() -> None:
-            used[0] = self._cpu_s()
-            began[0] = time.perf_counter()
-
-        ready = threading.Barrier(load.clients, action=start)
-
-        def work(client: int, connection: Connection) -> None:
-            ready.wait()
-            for each in posts[client]:
-                request = Request(path="/api/v1/results", headers=self._headers, body=each)
-                answer = json.loads(connection.ask(request))
-                accepted[client] += answer["accepted"]
-                repeated[client] += answer["repeated"]
-                if time.perf_counter() - began[0] > seconds:
-                    break
-            ended[client] = time.perf_counter()
-
-        def job(client: int) -> Callable[[Connection], None]:
-            return lambda connection: work(client, connection)
-
-        in_parallel(self._server.port, [job(client) for client in range(load.clients)])
-        server, postgres = self._cpu_s()
-        difference = self._count_rows() - before - sum(accepted)
+        clients = [
+            _Client([build_body(client, number) for number in range(most)], self._headers)
+            for client in range(load.clients)
+        ]
+        start = _Start(load.clients, self._cpu_s)
+        in_parallel(
+            self._server.port,
+            [partial(each.send, start=start, seconds=seconds) for each in clients],
+        )
+        server_cpu_s, postgres_cpu_s = self._cpu_s()
+        accepted = sum(each.accepted for each in clients)
+        difference = self._count_rows() - before - accepted
         return SentBatches(
-            accepted=sum(accepted),
-            repeated=sum(repeated),
-            elapsed_s=max(ended) - began[0],
-            server_cpu_s=server - used[0][0],
-            postgres_cpu_s=postgres - used[0][1],
+            accepted=accepted,
+            repeated=sum(each.repeated for each in clients),
+            elapsed_s=max(each.ended_at for each in clients) - start.at,
+            server_cpu_s=server_cpu_s - start.server_cpu_s,
+            postgres_cpu_s=postgres_cpu_s - start.postgres_cpu_s,
             lost=max(0, -difference),
             doubled=max(0, difference),
         )
