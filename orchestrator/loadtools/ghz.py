@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from cli.pitwall.units import format_count
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.ghz_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
@@ -17,7 +16,7 @@ from orchestrator.loadtools.model import (
     Problem,
     TrialReading,
 )
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 from orchestrator.loadtools.wall import estimate_waiting_s, estimate_wall_s
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.h2load_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
@@ -12,7 +11,7 @@ from orchestrator.loadtools.model import (
     Problem,
     TrialReading,
 )
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 
 #: Overhead of the tool outside the load: start, connect, write and end.

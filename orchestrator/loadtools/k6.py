@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cli.pitwall.units import format_count, format_seconds
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.k6_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
@@ -19,7 +18,7 @@ from orchestrator.loadtools.model import (
     Problem,
     TrialReading,
 )
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 from orchestrator.loadtools.wall import estimate_counted_s, estimate_waiting_s, estimate_wall_s
 

@@ -19,6 +19,16 @@ Problem = tuple[str, str]
 
 #: The number of requests beyond a percentile that are required to report it.
 SUPPORTING_REQUESTS = 10
+#: Names of protocols without and with TLS.
+PROTOCOL_TITLES: dict[tuple[Protocol, bool], str] = {
+    ("h1", False): "HTTP/1.1",
+    ("h1", True): "HTTP/1.1 over TLS",
+    ("h2", False): "h2c (HTTP/2 without TLS)",
+    ("h2", True): "HTTP/2 over TLS",
+    ("h3", True): "HTTP/3",
+    ("grpc", False): "gRPC",
+    ("grpc", True): "gRPC over TLS",
+}
 
 
 def is_supported(percentile: float, n: int) -> bool:

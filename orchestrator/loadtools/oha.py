@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -13,7 +12,7 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.oha_output import read_report
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 from orchestrator.loadtools.wall import estimate_waiting_s, estimate_wall_s
 

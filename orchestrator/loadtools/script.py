@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from cli.pitwall.units import format_bytes
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -15,7 +14,7 @@ from orchestrator.loadtools.model import (
     Problem,
     TrialReading,
 )
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 from orchestrator.loadtools.script_output import read_report
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
-from orchestrator.loadtools.model import Capabilities, Knowledge
+from orchestrator.loadtools.model import PROTOCOL_TITLES, Capabilities, Knowledge
 from orchestrator.loadtools.registry import TOOLS, Adapter
 
 _REPORTS: Mapping[Knowledge, str] = MappingProxyType(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     GARBAGE,
     Capabilities,
@@ -13,7 +12,7 @@ from orchestrator.loadtools.model import (
     ToolOutputError,
     TrialReading,
 )
-from orchestrator.loadtools.problems import load_problems
+from orchestrator.loadtools.problems import find_unsupported, load_problems
 from orchestrator.loadtools.reading import build_reading
 from orchestrator.loadtools.wrk_output import read_report, with_status_errors
 from orchestrator.loadtools.wrk_script import (

@@ -3,8 +3,7 @@
 from ninja import Schema
 
 from orchestrator.fleet.tools import InstalledTool
-from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
-from orchestrator.loadtools.model import Knowledge
+from orchestrator.loadtools.model import PROTOCOL_TITLES, Knowledge
 from orchestrator.loadtools.model import Protocol as ProtocolName
 from orchestrator.loadtools.registry import Adapter
 from orchestrator.loadtools.sheets import format_version

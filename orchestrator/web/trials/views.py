@@ -10,8 +10,8 @@ from django.shortcuts import render
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundError
-from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
 from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
+from orchestrator.loadtools.model import PROTOCOL_TITLES
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.measurements.distributions import (
