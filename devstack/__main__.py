@@ -84,7 +84,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def stay(stack: Stack, url: str, status: int = 0) -> int:
     """Wait to be stopped. Ctrl-C is the normal end, and returns `status`."""
-    say(f"Pitwall runs at {url}. Its logs: {stack.instance.root / 'logs'}. Ctrl-C stops it.")
+    say(f"Pitwall runs at {url} (logs: {stack.instance.root / 'logs'}). Ctrl-C stops it.")
     try:
         stack.supervisor.watch()
     except StopRequested as request:

@@ -180,7 +180,7 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         if self._interrupts.first() is not None and self._started:
-            say("stopping; ask again to kill everything at once")
+            say("stopping; press Ctrl-C again to kill all processes at once")
         while self._started:
             entry = self._started.pop()
             if isinstance(entry, Command):
