@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.loads import check_loads, estimate_trials_s, get_tool
+from orchestrator.benchmarks.load_specs import check_loads, estimate_trials_s, get_tool
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.places import find_line
 from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason

@@ -12,7 +12,7 @@ from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import Scalar
-from orchestrator.benchmarks.loads import estimate_trials_s, list_primary_metrics, list_roles
+from orchestrator.benchmarks.load_specs import estimate_trials_s, list_primary_metrics, list_roles
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.resolved import build_resolver

@@ -12,7 +12,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.loads import check_loads
+from orchestrator.benchmarks.load_specs import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.refs import check_fetched, open_repository, resolve_ref

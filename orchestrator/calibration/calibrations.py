@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import chain
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.calibration.golden import count_epoch
 from orchestrator.core.clock import utc_now

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise

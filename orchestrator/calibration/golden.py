@@ -16,7 +16,7 @@ from cli.pitwall.units import format_change, format_value
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import quarantine

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cli.pitwall.units import format_percent
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise

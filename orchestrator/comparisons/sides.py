@@ -8,7 +8,7 @@ from django.db.models.expressions import RawSQL
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.loads import list_tools
+from orchestrator.benchmarks.load_specs import list_tools
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.selectors import (
     load_case,

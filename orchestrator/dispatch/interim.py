@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.dispatch.case_data import (
     CaseBlocks,

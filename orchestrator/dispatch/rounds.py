@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.load import Search
-from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, build_load_specs, get_tool
+from orchestrator.benchmarks.load_specs import TRIAL_OVERHEAD_S, build_load_specs, get_tool
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from orchestrator.benchmarks.loads import list_configurations
+from orchestrator.benchmarks.load_specs import list_configurations
 from orchestrator.benchmarks.spec import Scalar, Spec
 
 #: The clocks of hosts may be behind the server's.

@@ -6,7 +6,7 @@ The plan determines the number of files, whatever the host reports. Their total 
 from collections.abc import Iterable
 
 from agents.hostagent.protocol import TRIAL_FILES, load_files
-from orchestrator.benchmarks.loads import count_measured_loads
+from orchestrator.benchmarks.load_specs import count_measured_loads
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.errors import NotFoundError, PitwallError
 from orchestrator.core.untrusted_json import parse_json

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.hostagent.protocol import load_files
-from orchestrator.benchmarks.loads import build_load_specs, get_tool
+from orchestrator.benchmarks.load_specs import build_load_specs, get_tool
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.untrusted_json import parse_json
 from orchestrator.loadtools.combined import combine_search, combine_steps

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.loads import build_load_specs
+from orchestrator.benchmarks.load_specs import build_load_specs
 from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, find_metrics

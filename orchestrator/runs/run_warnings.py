@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.benchmarks.loads import find_unbound_services
+from orchestrator.benchmarks.load_specs import find_unbound_services
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.placements import PlacementChoice, Roles
 from orchestrator.runs.plans import RunPlan

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from orchestrator.benchmarks.auxiliary import Service, ServiceReady
 from orchestrator.benchmarks.limits import Limits, RoleLimits
 from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
-from orchestrator.benchmarks.loads import check_loads
+from orchestrator.benchmarks.load_specs import check_loads
 from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.placeholders import AGENT_WORDS, SERVICE_WORDS
 from orchestrator.benchmarks.spec import Install, Ready, Spec, Subject, parse

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks.loads import check_loads, find_unbound_services, list_roles, list_tools
+from orchestrator.benchmarks.load_specs import (
+    check_loads,
+    find_unbound_services,
+    list_roles,
+    list_tools,
+)
 from orchestrator.benchmarks.matrix import expand, is_baseline, resolve_load
 from orchestrator.benchmarks.options import find_version_problem, merge_changes
 from orchestrator.benchmarks.resolved import (

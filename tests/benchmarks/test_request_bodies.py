@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.benchmarks.loads import build_load_specs
+from orchestrator.benchmarks.load_specs import build_load_specs
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.spec import parse
 from tests.support.factories import DEFINITION

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.benchmarks.loads import check_loads
+from orchestrator.benchmarks.load_specs import check_loads
 from orchestrator.benchmarks.spec import from_data, parse
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value

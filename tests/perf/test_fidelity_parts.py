@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.readers.wrk import remove_corrections
-from orchestrator.benchmarks.loads import build_load_specs, get_tool
+from orchestrator.benchmarks.load_specs import build_load_specs, get_tool
 from orchestrator.benchmarks.spec import from_data
 from perf.fidelity.extent import FULL
 from perf.fidelity.loads import LOADS, build_files

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch.case_data import (
     CaseBlocks,

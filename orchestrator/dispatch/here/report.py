@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.comparisons.compare import build_report, judge_cases
 from orchestrator.comparisons.exclusions import FlaggedTrial

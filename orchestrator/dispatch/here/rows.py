@@ -9,7 +9,7 @@ from pathlib import Path
 from django.utils.text import slugify
 
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.loads import estimate_trials_s
+from orchestrator.benchmarks.load_specs import estimate_trials_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.services import check_source

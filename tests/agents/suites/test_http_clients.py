@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.loads import build_load_specs, list_primary_metrics
+from orchestrator.benchmarks.load_specs import build_load_specs, list_primary_metrics
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.resolved import build_labels, resolve
 from orchestrator.benchmarks.spec import Spec, parse

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devstack.programs import find_program
-from orchestrator.benchmarks.loads import build_load_specs
+from orchestrator.benchmarks.load_specs import build_load_specs
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec

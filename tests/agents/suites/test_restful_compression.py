@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.loads import build_load_specs
+from orchestrator.benchmarks.load_specs import build_load_specs
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.resolved import build_labels, resolve
 from orchestrator.benchmarks.spec import Spec, parse

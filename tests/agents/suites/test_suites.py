@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devstack.redis import choose_binary
-from orchestrator.benchmarks.loads import check_loads
+from orchestrator.benchmarks.load_specs import check_loads
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.resolved import find_unsupported_reason, resolve_cells
 from orchestrator.benchmarks.spec import parse

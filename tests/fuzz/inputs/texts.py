@@ -10,7 +10,7 @@ import yaml
 
 from orchestrator.benchmarks import spec as definitions
 from orchestrator.benchmarks.choice import compile_condition
-from orchestrator.benchmarks.loads import build_load_specs, get_tool
+from orchestrator.benchmarks.load_specs import build_load_specs, get_tool
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.remotes import check_url
