@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.benchmarks.fields import Scalar
-from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.resolved import build_labels
+from orchestrator.benchmarks.matrix import CaseSpec, build_labels
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
-from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.resolved import find_unsupported_reason
+from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import hash_value
 

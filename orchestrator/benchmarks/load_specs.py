@@ -7,9 +7,15 @@ from string import ascii_lowercase
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
-from orchestrator.benchmarks.matrix import CaseSpec, expand, resolve_load
+from orchestrator.benchmarks.matrix import (
+    CaseSpec,
+    build_resolver,
+    expand,
+    find_unsupported_reason,
+    resolve_cells,
+    resolve_load,
+)
 from orchestrator.benchmarks.placeholders import find_placeholders, list_service_placeholders
-from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason, resolve_cells
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.benchmarks.load_specs import check_loads, estimate_trials_s, get_tool
-from orchestrator.benchmarks.matrix import CaseSpec, expand
+from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand, find_unsupported_reason
 from orchestrator.benchmarks.places import find_line
-from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import InvalidRequestError
 

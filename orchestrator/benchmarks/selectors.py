@@ -13,9 +13,8 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.load_specs import estimate_trials_s, list_primary_metrics, list_roles
-from orchestrator.benchmarks.matrix import CaseSpec, expand
+from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
-from orchestrator.benchmarks.resolved import build_resolver
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from orchestrator.benchmarks.matrix import resolve_load
+from orchestrator.benchmarks.matrix import resolve_load, select_measured_part
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.resolved import select_measured_part
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.comparisons.points import CaseOnHost

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.benchmarks.matrix import build_resolver, find_unsupported_reason
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.job_hosts import JobHosts

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from orchestrator.benchmarks.matrix import find_unsupported_reason
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError

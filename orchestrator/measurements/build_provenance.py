@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models.functions import Right
 
-from orchestrator.benchmarks.resolved import resolve
+from orchestrator.benchmarks.matrix import resolve
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial

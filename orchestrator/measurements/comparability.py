@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar
+from orchestrator.benchmarks.matrix import select_measured_part
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.resolved import select_measured_part
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.core.ids import hash_value
 

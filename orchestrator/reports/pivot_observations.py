@@ -8,9 +8,15 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.load_specs import build_load_specs
-from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
+from orchestrator.benchmarks.matrix import (
+    CaseSpec,
+    build_labels,
+    expand,
+    find_unsupported_reason,
+    is_baseline,
+    select_options,
+)
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.resolved import build_labels, find_unsupported_reason, select_options
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError

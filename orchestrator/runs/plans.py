@@ -9,10 +9,9 @@ from cli.pitwall.units import format_duration
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.matrix import CaseSpec, select_pairwise
+from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, select_pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
-from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.fields import format_axis_value
-from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
-from orchestrator.benchmarks.resolved import find_unsupported_reason
+from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, is_baseline
 from orchestrator.benchmarks.selectors import load_latest_definition, read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import NotFoundError

@@ -11,14 +11,16 @@ from orchestrator.benchmarks.load_specs import (
     list_roles,
     list_tools,
 )
-from orchestrator.benchmarks.matrix import expand, is_baseline, resolve_load
-from orchestrator.benchmarks.options import find_version_problem, merge_changes
-from orchestrator.benchmarks.resolved import (
+from orchestrator.benchmarks.matrix import (
     build_labels,
+    expand,
     find_unsupported_reason,
+    is_baseline,
     resolve,
     resolve_cells,
+    resolve_load,
 )
+from orchestrator.benchmarks.options import find_version_problem, merge_changes
 from orchestrator.benchmarks.spec import Spec, from_data, parse
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import DEFINITION

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks.resolved import resolve
+from orchestrator.benchmarks.matrix import resolve
 from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch import unsupported_cases
 from orchestrator.dispatch.job_hosts import JobHosts

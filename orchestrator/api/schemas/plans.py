@@ -5,8 +5,7 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, commit_out
 from orchestrator.api.schemas.runs import UntilName
-from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
-from orchestrator.benchmarks.resolved import find_unsupported_reason
+from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, is_baseline
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.runs.plans import RunPlan
 from orchestrator.runs.run_warnings import find_warnings

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.hostagent.commands.status import status
+from orchestrator.benchmarks.matrix import find_unsupported_reason
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent

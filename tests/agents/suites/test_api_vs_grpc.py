@@ -14,8 +14,7 @@ from types import ModuleType
 import pytest
 
 from orchestrator.benchmarks.load_specs import build_load_specs
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import build_labels, resolve
+from orchestrator.benchmarks.matrix import build_labels, expand, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
 

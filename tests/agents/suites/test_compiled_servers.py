@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.matrix import fill
-from orchestrator.benchmarks.resolved import resolve
+from orchestrator.benchmarks.matrix import fill, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 from tests.support.programs import program
 from tests.support.waiting import wait_for_port

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.load_specs import build_load_specs
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import build_labels, resolve
+from orchestrator.benchmarks.matrix import build_labels, expand, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "restful-compression"

@@ -12,8 +12,7 @@ import pytest
 
 from devstack.redis import choose_binary
 from orchestrator.benchmarks.load_specs import check_loads
-from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import find_unsupported_reason, resolve_cells
+from orchestrator.benchmarks.matrix import expand, find_unsupported_reason, resolve_cells
 from orchestrator.benchmarks.spec import parse
 from tests.support.waiting import wait_for_port
 
