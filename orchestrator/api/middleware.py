@@ -17,7 +17,8 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 _MESSAGES = {
     HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not allowed at {path}; allowed: {allow}",
-    HTTPStatus.BAD_REQUEST: "invalid request: the address or headers are not valid HTTP",
+    HTTPStatus.BAD_REQUEST: "invalid request: the address or headers are not valid HTTP, or "
+    "the address has a NUL byte (%00)",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is too large: send it in parts, or import it "
     "with a command on the server",
 }

@@ -144,7 +144,7 @@ MIDDLEWARE = [
     "orchestrator.web.errors.translate_errors",
     "orchestrator.api.middleware.problems",
     "orchestrator.api.middleware.answer_head",
-    "orchestrator.web.middleware.refuse_nul_bytes",
+    "orchestrator.web.middleware.RefuseNulBytes",
     # Forms are read behind all of these, including the check of the CSRF token.
     "orchestrator.web.middleware.bounded_bodies",
 ]

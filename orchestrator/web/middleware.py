@@ -68,23 +68,33 @@ def require_scheme(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-def refuse_nul_bytes(get_response: GetResponse) -> GetResponse:
-    """Refuse a NUL byte in addresses: PostgreSQL cannot store it, so that every query would fail.
+class RefuseNulBytes:
+    """Refuse a NUL byte in addresses and forms: PostgreSQL cannot store it, every query would fail.
 
-    The API refuses it for each of its parameters.
+    The schemas of the API refuse it in parameters and JSON.
     """
 
-    def middleware(request: HttpRequest) -> HttpResponse:
-        nul = "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", "")
-        if nul and not request.path.startswith("/api/"):
-            return HttpResponse(
-                "an address with a NUL byte (%00) names nothing: remove it\n",
-                content_type="text/plain; charset=utf-8",
-                status=400,
-            )
-        return get_response(request)
+    def __init__(self, get_response: GetResponse) -> None:
+        self._get_response = get_response
 
-    return middleware
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        query = "" if request.path.startswith("/api/") else request.META.get("QUERY_STRING", "")
+        if "\0" in request.path_info or "%00" in query:
+            return _refuse_nul("an address with a NUL byte (%00) names nothing: remove it\n")
+        return self._get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        """Read the form here, because the token against CSRF has been checked before."""
+        if request.method != "POST" or request.path.startswith("/api/"):
+            return None
+        names = (name for name, values in request.POST.lists() if "\0" in "".join(values))
+        if (name := next(names, None)) is None:
+            return None
+        return _refuse_nul(f"the field {name} has a NUL byte: remove it\n")
+
+
+def _refuse_nul(message: str) -> HttpResponse:
+    return HttpResponse(message, content_type="text/plain; charset=utf-8", status=400)
 
 
 def content_security_policy(get_response: GetResponse) -> GetResponse:

@@ -88,3 +88,38 @@ def test_an_unknown_path_is_reported(db, path, method):
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
     assert path in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("post", "results", {"results": [{"metrics": {"own.\0": 1.0}}]}),
+        ("post", "results", {"results": [{"parameters": {"\0": 1}}]}),
+        ("post", "results", {"results": [{"parameters": {"connections": "\0"}}]}),
+        ("post", "hosts", {"run_as": "bench\0"}),
+        ("patch", "hosts/{host}", {"tuning": {"\0": "off"}}),
+        ("patch", "hosts/{host}", {"tuning": {"turbo": "\0"}}),
+        ("put", "profiles/rack", {"name": "Rack", "price_per_hour": "\0"}),
+        ("put", "members/a%00b", {"role": "viewer"}),
+        ("get", "reports/a%00b", None),
+        ("get", "alerts?assignee=%00", None),
+    ],
+)
+def test_a_nul_byte_is_refused(world, alice, method, path, body):
+    """Also where the schema accepts any text; see `test_openapi.py`."""
+    if path == "results":
+        sent = {
+            "id": "1", "project": "server", "benchmark": "hello", "host": "ci-7",
+            "commit": "a" * 40, "parameters": {"connections": 4},
+            "metrics": {"requests.rate": 1.0}, "at": "2026-11-20T08:00:00Z",
+        }  # fmt: skip
+        body = {"results": [sent | body["results"][0]]}
+    if path == "hosts":
+        key = alice.post("credentials", {"name": "lab"}).json()["id"]
+        body |= {
+            "name": "new", "profile": "any", "address": "10.0.0.9", "login": "ci",
+            "credential": key,
+        }  # fmt: skip
+    answer = getattr(alice, method)(path.format(host=world.host.pk), *([body] if body else []))
+    assert answer.status_code in {400, 422}, answer.content
+    assert answer.json().get("field") or "NUL byte" in answer.json()["detail"]

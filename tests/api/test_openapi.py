@@ -46,6 +46,41 @@ def test_every_reference_of_the_schema_resolves():
     assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= known
 
 
+#: Texts without a pattern; `test_a_nul_byte_is_refused` sends a NUL byte to each.
+CHECKED_ELSEWHERE = {
+    "HostIn.run_as", "HostSettingsIn.tuning", "ProfileIn.price_per_hour", "ResultIn.metrics",
+    "ResultIn.parameters",
+}  # fmt: skip
+
+
+def test_no_text_of_a_request_may_contain_a_nul_byte():
+    """PostgreSQL cannot store one; a text without a pattern would end in status 500."""
+    schemas = api.get_openapi_schema(path_prefix="/api/v1/")["components"]["schemas"]
+    unchecked = {
+        f"{name}.{field}"
+        for name, schema in schemas.items()
+        if name.endswith("In")
+        for field, value in schema.get("properties", {}).items()
+        if any(_accepts_any_text(each) for each in _list_alternatives(value))
+    }
+    assert unchecked == CHECKED_ELSEWHERE
+
+
+def _list_alternatives(schema):
+    """Return the schema and those of its alternatives, items and values."""
+    parts = [*schema.get("anyOf", []), *schema.get("oneOf", []), *schema.get("allOf", [])]
+    parts += [schema[key] for key in ("items", "additionalProperties") if schema.get(key)]
+    nested = [each for part in parts if isinstance(part, dict) for each in _list_alternatives(part)]
+    return [schema, *nested]
+
+
+def _accepts_any_text(schema):
+    if schema.get("type") == "object":
+        return "properties" not in schema and schema.get("additionalProperties") is not False
+    guards = ("pattern", "enum", "const", "format")
+    return schema.get("type") == "string" and not any(key in schema for key in guards)
+
+
 def test_every_operation_lists_its_error_responses():
     for methods in api.get_openapi_schema(path_prefix="/api/v1/")["paths"].values():
         for operation in methods.values():

@@ -46,10 +46,11 @@ CHECKS = (
     "use_after_free",
 )  # fmt: skip
 #: A request that names a branch waits for a fetch. The log shows statements that the database
-#: stopped.
+#: stopped. A text of several MiB is refused with 413 before its length is compared to the schema.
 EXPECTED = """\
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
+negative_data_rejection.expected-statuses = ["4xx", 503]
 """
 #: How many of each kind are created: enough for deleted ones to be followed by others.
 OF_A_KIND = 12

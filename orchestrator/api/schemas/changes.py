@@ -1,14 +1,15 @@
 """Change points and alerts."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import AwareDatetime, BaseModel, ConfigDict, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, model_validator
 
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_bisections
+from orchestrator.alerts.services import MAX_NOTE
 from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
@@ -123,17 +124,20 @@ class AlertPage(Schema):
     next: str | None
 
 
+NoteText = Annotated[str, StringConstraints(max_length=MAX_NOTE, pattern=r"^[^\x00]*$")]
+
+
 class NoteIn(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    note: str = ""
+    note: NoteText = ""
 
 
 class SilenceIn(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     until: AwareDatetime
-    note: str = ""
+    note: NoteText = ""
 
 
 class AssigneeIn(BaseModel):

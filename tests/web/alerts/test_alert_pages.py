@@ -188,3 +188,10 @@ def test_alert_rules_of_the_project_are_changed(line: Line, alice: Client, bob: 
     assert reverse("project-changes", args=["server"]) in text(
         alice, reverse("project", args=["server"])
     )
+
+
+def test_a_note_with_a_nul_byte_is_refused(alert: Alert, alice: Client) -> None:
+    """PostgreSQL cannot store one. The page reads this field without a form."""
+    response = alice.post(reverse("alert", args=[alert.pk]), {"do": "note", "note": "a\0b"})
+    assert response.status_code == 400
+    assert response.content == b"the field note has a NUL byte: remove it\n"
