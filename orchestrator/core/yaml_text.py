@@ -4,12 +4,12 @@ Nested aliases double the size with each line: forty lines could fill any memory
 is computed before the values are created.
 """
 
-import json
 from typing import Any
 
 import yaml
 
 from cli.pitwall.units import format_count
+from orchestrator.core.storable_text import check_storable
 
 #: The largest known definitions have some thousands.
 MOST_VALUES = 200_000
@@ -26,29 +26,14 @@ def parse_yaml(source: str) -> Any:
         if node is None:
             return None
         _count(node, {})
-        return _check_storable(source, loader.construct_document(node))
+        value = loader.construct_document(node)
+        if "\\" in source:  # Only an escape can create text that is not storable.
+            check_storable(value)
+        return value
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     finally:
         loader.dispose()
-
-
-def _check_storable(source: str, value: Any) -> Any:
-    """Check the value only if the source has an escape: other text is always storable."""
-    if "\\" in source:
-        check_keepable(value)
-    return value
-
-
-def check_keepable(value: Any) -> None:
-    """Raise ValueError if a text in it contains a NUL or half of a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("a text has half of a character (a lone surrogate)") from error
-    if "\\u0000" in text:
-        raise ValueError("a text has a NUL")
 
 
 def _count(node: yaml.Node, known: dict[int, int]) -> int:

@@ -13,6 +13,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.core.storable_text import StorableLine, StorableText
 from orchestrator.loadtools.metrics import find_metric
 
 #: The number of results in a post.
@@ -40,14 +41,12 @@ def _check_sent_id(text: str) -> str:
 
 
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
-Line = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00\n]*$")]
+Line = Annotated[StorableLine, StringConstraints(max_length=300)]
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
-BlockName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Note = Annotated[StorableText, StringConstraints(max_length=1000)]
+BlockName = Annotated[StorableText, StringConstraints(min_length=1, max_length=200)]
 #: Optional in the schema, so that a missing id gets the message above.
-SentId = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_check_sent_id)
-]
+SentId = Annotated[StorableText, StringConstraints(max_length=200), AfterValidator(_check_sent_id)]
 #: Far beyond any measured value; sums of larger values would overflow.
 Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]
 #: A value of a parameter, without coercion: `True` and text are not numbers.
@@ -55,7 +54,7 @@ Parameter = (
     Annotated[bool, Field(strict=True)]
     | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
     | Value
-    | Annotated[str, StringConstraints(strict=True, max_length=200, pattern=r"^[^\x00]*$")]
+    | Annotated[StorableText, StringConstraints(strict=True, max_length=200)]
 )
 Axis = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 MetricKey = Annotated[str, AfterValidator(_check_metric)]
@@ -67,12 +66,12 @@ class CommitMetadata(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     subject: Line = ""
-    author: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = ""
+    author: Annotated[StorableLine, StringConstraints(max_length=200)] = ""
     committed_at: AwareDatetime | None = Field(
         default=None, description="Default: the time of the request."
     )
     parents: Annotated[list[Sha], Field(max_length=20)] = Field(default_factory=list)
-    branch: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = Field(
+    branch: Annotated[StorableLine, StringConstraints(max_length=200)] = Field(
         default="", description="Empty: the default branch of the project."
     )
 

@@ -12,11 +12,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.core.errors import InvalidRequestError, PitwallError
+from orchestrator.core.timers import call_after
 
 TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
@@ -104,7 +105,7 @@ def send(
     connection = _build_connection(parts, allowed, timeout_s)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
-        with connection.cut_at_deadline():
+        with contextlib.closing(connection), call_after(connection.seconds_left, connection.cut):
             connection.request(method, target, body=body or None, headers=dict(headers))
             with contextlib.closing(connection.getresponse()) as answer:
                 start = answer.read(most_bytes)
@@ -213,19 +214,12 @@ class _Connection(http.client.HTTPConnection):
             wrapped.do_handshake()
         self.sock.settimeout(TIMEOUT_S)
 
-    @contextlib.contextmanager
-    def cut_at_deadline(self) -> Iterator[None]:
-        """Cut the connection at the deadline, and close it after the block."""
-        timer = threading.Timer(max(0.0, self._deadline - time.monotonic()), self._cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.close()
+    @property
+    def seconds_left(self) -> float:
+        return self._deadline - time.monotonic()
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """End the connection at the deadline, from another thread."""
         self.was_cut = True
         sock = self.sock
         if sock is not None:
@@ -234,7 +228,7 @@ class _Connection(http.client.HTTPConnection):
 
     def _keep(self, sock: socket.socket) -> None:
         self.sock = sock
-        if self.was_cut:  # `_cut` ran before the socket was set.
+        if self.was_cut:  # `cut` ran before the socket was set.
             raise TimeoutError
 
     def _first_that_answers(self) -> socket.socket:
@@ -242,7 +236,7 @@ class _Connection(http.client.HTTPConnection):
         for address in self._addresses:
             if self.was_cut:
                 raise TimeoutError
-            left_s = max(0.01, self._deadline - time.monotonic())
+            left_s = max(0.01, self.seconds_left)
             try:
                 return socket.create_connection(
                     (address, self.port), min(CONNECT_TIMEOUT_S, left_s)

@@ -3,7 +3,6 @@
 import contextlib
 import posixpath
 import secrets
-import threading
 import time
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +10,7 @@ import paramiko
 
 from orchestrator.core.errors import HostError, HostSetupError, NotFoundError, UnreachableError
 from orchestrator.core.spans import span
+from orchestrator.core.timers import call_after
 from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.base import (
     OUTPUT_LIMIT_BYTES,
@@ -59,7 +59,7 @@ class SshTransport(ClosingTransport):
         with span("ssh connect", address=address):
             self._connection, self._socket = open_connection(address, timeout_s=connect_timeout_s)
             try:
-                with self._closing_after(_OPEN_S):
+                with call_after(_OPEN_S, self._connection.close):
                     self._sftp = self._open_sftp()
                     with self._file_errors(f"make the folder {address.work_dir}"):
                         self._make_folders(address.work_dir)
@@ -137,17 +137,6 @@ class SshTransport(ClosingTransport):
             yield
         finally:
             self._socket.allow(0)
-
-    @contextlib.contextmanager
-    def _closing_after(self, seconds: float) -> Iterator[None]:
-        """Close after `seconds`, in case a server sends single bytes to keep us waiting."""
-        timer = threading.Timer(seconds, self._connection.close)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     # Commands
 

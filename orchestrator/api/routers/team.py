@@ -15,11 +15,12 @@ from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas import team as shapes
 from orchestrator.api.schemas.common import Day
 from orchestrator.benchmarks.selectors import load_project
+from orchestrator.core.storable_text import StorableText
 from orchestrator.retention.quota_use import load_team_use
 
 router = Router(tags=["team"])
 
-Part = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
+Part = Annotated[StorableText, Query(max_length=200)]
 
 
 class AuditQuery(Schema):

@@ -8,12 +8,11 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
+from orchestrator.core.storable_text import StorableText
 from orchestrator.histories.annotations import MAX_TEXT, Scope, describe_scope
 from orchestrator.results.models import Annotation
 
-NoteText = Annotated[
-    str, StringConstraints(min_length=1, max_length=MAX_TEXT, pattern=r"^[^\x00]*$")
-]
+NoteText = Annotated[StorableText, StringConstraints(min_length=1, max_length=MAX_TEXT)]
 
 
 class AnnotationIn(BaseModel):

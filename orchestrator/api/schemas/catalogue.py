@@ -12,8 +12,9 @@ from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.review import Fault, Review
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.versions import DiffLine, compare_cases, compute_diff
+from orchestrator.core.storable_text import StorableText
 
-Source = Annotated[str, Field(max_length=262_144, pattern=r"^[^\x00]*$", description="YAML.")]
+Source = Annotated[StorableText, Field(max_length=262_144, description="YAML.")]
 
 
 class BenchmarkOut(Schema):

@@ -21,6 +21,7 @@ from orchestrator.api.schemas.common import (
     commit_out,
 )
 from orchestrator.benchmarks.models import Project
+from orchestrator.core.storable_text import StorableText
 from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.change_points import get_baseline_case
 from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
@@ -124,7 +125,7 @@ class AlertPage(Schema):
     next: str | None
 
 
-NoteText = Annotated[str, StringConstraints(max_length=MAX_NOTE, pattern=r"^[^\x00]*$")]
+NoteText = Annotated[StorableText, StringConstraints(max_length=MAX_NOTE)]
 
 
 class NoteIn(BaseModel):

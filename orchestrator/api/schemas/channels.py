@@ -22,6 +22,7 @@ from orchestrator.alerts.models import (
     EventKind,
 )
 from orchestrator.api.schemas.common import ShownOnce, Text, build_api_url, build_web_url
+from orchestrator.core.storable_text import StorableText
 
 ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS})  # type: ignore[misc]
 
@@ -32,7 +33,7 @@ class ChannelIn(Schema, extra="forbid"):
 
     name: Annotated[Text, Field(max_length=100)]
     kind: ChannelKind
-    target: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"^[^\x00]*$")]
+    target: Annotated[StorableText, Field(min_length=1, max_length=2000)]
     events: list[ChosenEvent] = Field(min_length=1, max_length=20)
     digest: Digest = Digest.IMMEDIATE
 

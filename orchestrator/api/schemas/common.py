@@ -11,9 +11,10 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from pydantic import Strict as Exactly
 
 from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.core.storable_text import StorableText
 
 #: Text from a client: never empty, and without NUL, which PostgreSQL cannot store.
-Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+Text = Annotated[StorableText, StringConstraints(min_length=1, max_length=200)]
 
 
 #: JSON input is not coerced: `true` and "1" are not numbers.

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 
 from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
 from orchestrator.api.schemas.hosts import profile_out
+from orchestrator.core.storable_text import StorableText
 from orchestrator.fleet.checks import CheckList
 from orchestrator.fleet.models import (
     CheckOutcome,
@@ -66,7 +67,7 @@ class CredentialIn(Schema, extra="forbid"):
     """An SSH key for hosts. Its private key is never returned."""
 
     name: Annotated[Text, Field(max_length=100)]
-    private_key: Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")] | None = Field(
+    private_key: Annotated[StorableText, Field(max_length=20_000)] | None = Field(
         None, description="In OpenSSH format; default: a new Ed25519 key pair."
     )
 

@@ -19,12 +19,13 @@ from orchestrator.api.schemas.common import (
 )
 from orchestrator.calibration.golden import GoldenStatus
 from orchestrator.core.clock import utc_now
+from orchestrator.core.storable_text import StorableText
 from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden
 
 #: Text from a client that may be empty.
-AnyText = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
+AnyText = Annotated[StorableText, StringConstraints(max_length=500)]
 
 
 class ProfileOut(Schema):

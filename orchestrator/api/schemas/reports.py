@@ -8,6 +8,7 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import Text, build_web_url
+from orchestrator.core.storable_text import StorableText
 from orchestrator.reports.exports import report_data
 from orchestrator.reports.pivots import Report
 from orchestrator.reports.report_spec import ReportSpec, from_data
@@ -39,11 +40,11 @@ class ReportIn(Schema, extra="forbid"):
     """`source`: the report as YAML (docs/reports.md). `name` overrides the name in it."""
 
     name: Text | None = None
-    source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
+    source: Annotated[StorableText, Field(min_length=1, max_length=65536)]
 
 
 class ReportSourceIn(Schema, extra="forbid"):
-    source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
+    source: Annotated[StorableText, Field(min_length=1, max_length=65536)]
 
 
 class ReportHeadOut(Schema):
@@ -137,7 +138,7 @@ class ReportQuery(Schema):
 
     commit: Text | None = None
     host: list[Text] = []
-    cases: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
+    cases: Annotated[StorableText, Field(max_length=2000)] | None = None
     published: Literal["none", "columns", "rows"] | None = None
     run: Annotated[UUID | None, Field(description="Only results of this run.")] = None
 

@@ -19,6 +19,7 @@ from orchestrator.api.schemas.common import (
     commit_out,
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.core.storable_text import StorableText
 from orchestrator.runs.case_status import CaseStatus
 from orchestrator.runs.job_details import JobDetails, load_job_details
 from orchestrator.runs.models import Build, Placement, Run, Trial
@@ -65,7 +66,7 @@ class PlacementIn(Schema, extra="forbid"):
     backend: Text | None = None
 
 
-Expression = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
+Expression = Annotated[StorableText, Field(max_length=2000)]
 
 
 class RunIn(Schema, extra="forbid"):

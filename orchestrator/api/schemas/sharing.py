@@ -15,11 +15,10 @@ from orchestrator.benchmarks.sharing import (
     build_public_address,
     build_shared_address,
 )
+from orchestrator.core.storable_text import StorableText
 from orchestrator.histories.badges import BadgeText, ChartText
 
-PageAddress = Annotated[
-    str, StringConstraints(min_length=1, max_length=2500, pattern=r"^[^\x00]*$")
-]
+PageAddress = Annotated[StorableText, StringConstraints(min_length=1, max_length=2500)]
 
 
 class PublicIn(Schema, extra="forbid"):

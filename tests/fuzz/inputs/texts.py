@@ -16,7 +16,7 @@ from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.remotes import check_url
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
-from orchestrator.core.yaml_text import check_keepable
+from orchestrator.core.storable_text import check_storable
 from orchestrator.forges.notices import is_genuine, read_notice
 from orchestrator.reports import report_spec
 from orchestrator.transport.address import HostKey
@@ -48,7 +48,7 @@ def _read_definition(given: bytes, _: Path) -> None:
 def _read_data(given: Any, _: Path) -> None:
     """Expand them up to the started commands: the first and the last case."""
     try:
-        check_keepable(given)
+        check_storable(given)
     except ValueError as error:
         raise InvalidRequestError(str(error)) from error
     spec = definitions.from_data(given)
