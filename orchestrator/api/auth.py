@@ -18,7 +18,7 @@ from orchestrator.accounts.permissions import check_operation
 from orchestrator.accounts.selectors import load_token_member
 from orchestrator.accounts.services import record_token_use
 from orchestrator.accounts.sign_in_log import log_wrong_token
-from orchestrator.api.limits import TooManyRequestsError, count_request
+from orchestrator.api.rate_limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.waits import wait_in
 from orchestrator.operations.rates import Rate

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
 
-from orchestrator.api.served_schema import document
+from orchestrator.api.served_openapi import document
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orchestrator.api.gate import UnsupportedMediaError
-from orchestrator.api.limits import TooManyRequestsError
+from orchestrator.api.rate_limits import TooManyRequestsError
 from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse
 
 from orchestrator.api.errors import MEDIA_TYPE, build_problem
-from orchestrator.api.limits import TooManyRequestsError
+from orchestrator.api.rate_limits import TooManyRequestsError
 from orchestrator.operations.rates import count_visitor
 
 GetResponse = Callable[[HttpRequest], HttpResponse]

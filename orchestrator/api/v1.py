@@ -5,6 +5,7 @@ from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
 from orchestrator.api.gate import wrap_operation
 from orchestrator.api.once import run_once
+from orchestrator.api.openapi import DescribedAPI
 from orchestrator.api.routers import (
     annotations,
     builds,
@@ -34,7 +35,6 @@ from orchestrator.api.routers import (
     unknown,
     validity,
 )
-from orchestrator.api.schema import DescribedAPI
 
 DESCRIPTION = """\
 Starts benchmark runs, follows them and compares commits. Create an API token in the team's settings

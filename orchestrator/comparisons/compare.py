@@ -28,7 +28,7 @@ from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.interim import PENALTY
 from orchestrator.stats.many import ComparisonInput, compare_many
-from orchestrator.stats.matrix import judge_matrix
+from orchestrator.stats.multiple_testing import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 
 #: The primary metrics of a benchmark without a definition, whose results are imported.

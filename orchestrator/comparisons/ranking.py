@@ -13,7 +13,7 @@ from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.matrix import MatrixVerdict
+from orchestrator.stats.multiple_testing import MatrixVerdict
 from orchestrator.stats.summary import summarise
 
 #: The rank of a verdict: changes first, then inconclusive cases.

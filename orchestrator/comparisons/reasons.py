@@ -15,7 +15,7 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.runs.models import HostRole, Placement
 from orchestrator.stats.comparison import Verdict
-from orchestrator.stats.matrix import Headline
+from orchestrator.stats.multiple_testing import Headline
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.unpaired import UNPAIRED
 

@@ -2,90 +2,90 @@
 
 from pathlib import Path
 
-from orchestrator.config import environment
+from orchestrator.config import variables
 from orchestrator.core.logs import FORMATS
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
-DEBUG = environment.read_flag("PITWALL_DEBUG")
+DEBUG = variables.read_flag("PITWALL_DEBUG")
 # Management commands that serve nobody run without a secret key; wsgi.py and the vault refuse to.
-SECRET_KEY_IS_GIVEN = bool(environment.read_text("PITWALL_SECRET_KEY"))
-SECRET_KEY = environment.read_text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 40)
+SECRET_KEY_IS_GIVEN = bool(variables.read_text("PITWALL_SECRET_KEY"))
+SECRET_KEY = variables.read_text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 40)
 # Older secrets still verify signatures and open sealed values.
-SECRET_KEY_FALLBACKS = environment.read_words("PITWALL_SECRET_KEY_FALLBACKS")
+SECRET_KEY_FALLBACKS = variables.read_words("PITWALL_SECRET_KEY_FALLBACKS")
 # Keys for secrets at rest, the newest first. By default, the key is derived from
 # PITWALL_SECRET_KEY.
-SEALING_KEYS = environment.read_named_keys("PITWALL_SEALING_KEYS")
-DATA_DIR = environment.read_path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
-BASE_URL = environment.read_text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
-ALLOWED_HOSTS = environment.read_words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+SEALING_KEYS = variables.read_named_keys("PITWALL_SEALING_KEYS")
+DATA_DIR = variables.read_path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
+BASE_URL = variables.read_text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = variables.read_words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 # Pages that may embed charts of public projects, as in a CSP's frame-ancestors.
-EMBED_ANCESTORS = environment.read_words("PITWALL_EMBED_ANCESTORS", "*")
+EMBED_ANCESTORS = variables.read_words("PITWALL_EMBED_ANCESTORS", "*")
 # Default quotas of a team (`manage.py quota` changes those of one team); None: no limit.
 QUOTAS = {
-    "hosts": environment.limit("PITWALL_QUOTA_HOSTS", 50),
-    "queued_minutes": environment.limit("PITWALL_QUOTA_QUEUED_MINUTES", 20_160),
-    "storage_mib": environment.limit("PITWALL_QUOTA_STORAGE_MIB", 51_200),
-    "mirrors_mib": environment.limit("PITWALL_QUOTA_MIRRORS_MIB", 51_200),
+    "hosts": variables.read_limit("PITWALL_QUOTA_HOSTS", 50),
+    "queued_minutes": variables.read_limit("PITWALL_QUOTA_QUEUED_MINUTES", 20_160),
+    "storage_mib": variables.read_limit("PITWALL_QUOTA_STORAGE_MIB", 51_200),
+    "mirrors_mib": variables.read_limit("PITWALL_QUOTA_MIRRORS_MIB", 51_200),
 }
 # The most external hosts, and the most hardware profiles, that a team may have.
-MAX_EXTERNAL_HOSTS = environment.number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
-MAX_PROFILES = environment.number("PITWALL_MAX_PROFILES", 200)
+MAX_EXTERNAL_HOSTS = variables.read_number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
+MAX_PROFILES = variables.read_number("PITWALL_MAX_PROFILES", 200)
 # The most trials of a run: hosts times cases times commits times rounds.
-MAX_TRIALS = environment.number("PITWALL_MAX_TRIALS", 20_000)
+MAX_TRIALS = variables.read_number("PITWALL_MAX_TRIALS", 20_000)
 # The most custom metrics (script.upload_s) of a team, for all its projects together.
-MAX_CUSTOM_METRICS = environment.number("PITWALL_MAX_CUSTOM_METRICS", 500)
+MAX_CUSTOM_METRICS = variables.read_number("PITWALL_MAX_CUSTOM_METRICS", 500)
 HTTPS = BASE_URL.startswith("https://")
 
 # Requests per minute of one API token; 0: no limit.
-API_REQUESTS_A_MINUTE = environment.number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
+API_REQUESTS_A_MINUTE = variables.read_number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
 
 # The same for pages: of one user, and of one address without a log-in.
-SESSION_REQUESTS_A_MINUTE = environment.number("PITWALL_SESSION_REQUESTS_A_MINUTE", 1_200)
-VISITOR_REQUESTS_A_MINUTE = environment.number("PITWALL_VISITOR_REQUESTS_A_MINUTE", 600)
+SESSION_REQUESTS_A_MINUTE = variables.read_number("PITWALL_SESSION_REQUESTS_A_MINUTE", 1_200)
+VISITOR_REQUESTS_A_MINUTE = variables.read_number("PITWALL_VISITOR_REQUESTS_A_MINUTE", 600)
 # API requests with `?wait=` that may wait at once, in each web process.
-WAITS_A_TOKEN = environment.number("PITWALL_WAITS_A_TOKEN", 100)
-WAITS_A_TEAM = environment.number("PITWALL_WAITS_A_TEAM", 400)
-WAITS_A_PROCESS = environment.number("PITWALL_WAITS_A_PROCESS", 1_000)
+WAITS_A_TOKEN = variables.read_number("PITWALL_WAITS_A_TOKEN", 100)
+WAITS_A_TEAM = variables.read_number("PITWALL_WAITS_A_TEAM", 400)
+WAITS_A_PROCESS = variables.read_number("PITWALL_WAITS_A_PROCESS", 1_000)
 
 # The load tools that are sent to hosts of the same platform; empty: each host uses its own.
 LOAD_TOOLS = {
-    "oha": environment.read_text("PITWALL_OHA"),
-    "ghz": environment.read_text("PITWALL_GHZ"),
-    "k6": environment.read_text("PITWALL_K6"),
-    "wrk": environment.read_text("PITWALL_WRK"),
-    "h2load": environment.read_text("PITWALL_H2LOAD"),
+    "oha": variables.read_text("PITWALL_OHA"),
+    "ghz": variables.read_text("PITWALL_GHZ"),
+    "k6": variables.read_text("PITWALL_K6"),
+    "wrk": variables.read_text("PITWALL_WRK"),
+    "h2load": variables.read_text("PITWALL_H2LOAD"),
 }
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
-ALLOW_LOCAL_REPOSITORIES = environment.read_flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
+ALLOW_LOCAL_REPOSITORIES = variables.read_flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 
 # Our networks (10.1.0.0/16) that webhooks and forges may use; other internal networks are refused.
-ALLOWED_INTERNAL_NETWORKS = environment.read_words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
+ALLOWED_INTERNAL_NETWORKS = variables.read_words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
 
 # Networks that hosts may be in; by default all but this machine and link-local addresses.
-HOST_NETWORKS = environment.read_words("PITWALL_HOST_NETWORKS")
+HOST_NETWORKS = variables.read_words("PITWALL_HOST_NETWORKS")
 
 # Limits of a fetch: its time, and the disk space of one mirror.
-GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
+GIT_FETCH_TIMEOUT_S = variables.read_number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
 # An HTTP proxy that git uses for http and https; the proxy must refuse internal addresses itself.
-GIT_PROXY = environment.read_proxy_url("PITWALL_GIT_PROXY")
-GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
+GIT_PROXY = variables.read_proxy_url("PITWALL_GIT_PROXY")
+GIT_MIRROR_LIMIT_MIB = variables.read_number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
 # With less free space on the disk of the data folder, git writes nothing to it.
-MIN_FREE_DISK_MIB = environment.number("PITWALL_MIN_FREE_DISK_MIB", 1024)
+MIN_FREE_DISK_MIB = variables.read_number("PITWALL_MIN_FREE_DISK_MIB", 1024)
 # The largest transfer to a host: a commit's unpacked files, or a bundle of its history.
-GIT_PACKED_LIMIT_MIB = environment.number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
+GIT_PACKED_LIMIT_MIB = variables.read_number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
 
 # The mail server of channels and invitations. Without one there is no channel by e-mail, and
 # invitations are links to copy.
-EMAIL_HOST = environment.read_text("PITWALL_SMTP_HOST")
-EMAIL_PORT = int(environment.read_text("PITWALL_SMTP_PORT", "587"))
-EMAIL_HOST_USER = environment.read_text("PITWALL_SMTP_USER")
-EMAIL_HOST_PASSWORD = environment.read_text("PITWALL_SMTP_PASSWORD")
-EMAIL_USE_TLS = environment.read_flag("PITWALL_SMTP_TLS", default=True)
+EMAIL_HOST = variables.read_text("PITWALL_SMTP_HOST")
+EMAIL_PORT = int(variables.read_text("PITWALL_SMTP_PORT", "587"))
+EMAIL_HOST_USER = variables.read_text("PITWALL_SMTP_USER")
+EMAIL_HOST_PASSWORD = variables.read_text("PITWALL_SMTP_PASSWORD")
+EMAIL_USE_TLS = variables.read_flag("PITWALL_SMTP_TLS", default=True)
 EMAIL_TIMEOUT = 10
 # The mails of one team to each address of a channel and of an invitation.
-EMAILS_AN_HOUR = environment.number("PITWALL_EMAILS_AN_HOUR", 200)
-DEFAULT_FROM_EMAIL = environment.read_text("PITWALL_MAIL_FROM", "pitwall@localhost")
+EMAILS_AN_HOUR = variables.read_number("PITWALL_EMAILS_AN_HOUR", 200)
+DEFAULT_FROM_EMAIL = variables.read_text("PITWALL_MAIL_FROM", "pitwall@localhost")
 
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
@@ -169,8 +169,8 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": environment.parse_database_url(
-        environment.read_text("DATABASE_URL", "postgresql://pitwall@localhost:5432/pitwall")
+    "default": variables.parse_database_url(
+        variables.read_text("DATABASE_URL", "postgresql://pitwall@localhost:5432/pitwall")
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -208,13 +208,13 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Pitwall"
 SOCIALACCOUNT_ADAPTER = "orchestrator.accounts.oidc.SignInElsewhere"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
-ALLAUTH_TRUSTED_PROXY_COUNT = environment.number("PITWALL_TRUSTED_PROXIES")
-OIDC_SERVER_URL = environment.read_server_url("PITWALL_OIDC_SERVER_URL")
-OIDC_NAME = environment.read_text("PITWALL_OIDC_NAME", "OpenID Connect")
-OIDC_CLIENT_ID = environment.read_text("PITWALL_OIDC_CLIENT_ID")
-OIDC_CLIENT_SECRET = environment.read_text("PITWALL_OIDC_CLIENT_SECRET")
-OIDC_LINK_BY_EMAIL = environment.read_flag("PITWALL_OIDC_LINK_BY_EMAIL", default=True)
-OIDC_NEW_ACCOUNTS = environment.read_flag("PITWALL_OIDC_NEW_ACCOUNTS")
+ALLAUTH_TRUSTED_PROXY_COUNT = variables.read_number("PITWALL_TRUSTED_PROXIES")
+OIDC_SERVER_URL = variables.read_server_url("PITWALL_OIDC_SERVER_URL")
+OIDC_NAME = variables.read_text("PITWALL_OIDC_NAME", "OpenID Connect")
+OIDC_CLIENT_ID = variables.read_text("PITWALL_OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = variables.read_text("PITWALL_OIDC_CLIENT_SECRET")
+OIDC_LINK_BY_EMAIL = variables.read_flag("PITWALL_OIDC_LINK_BY_EMAIL", default=True)
+OIDC_NEW_ACCOUNTS = variables.read_flag("PITWALL_OIDC_NEW_ACCOUNTS")
 # Failed log-ins and used codes are counted for all web processes together.
 CACHES = {
     "default": {
@@ -231,7 +231,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = environment.read_path("PITWALL_STATIC_ROOT", BASE_DIR / "staticfiles")
+STATIC_ROOT = variables.read_path("PITWALL_STATIC_ROOT", BASE_DIR / "staticfiles")
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -263,18 +263,18 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 # PostgreSQL holds all state; a lost or repeated message costs at most one tick.
-CELERY_BROKER_URL = environment.read_text("REDIS_URL", "redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL = variables.read_text("REDIS_URL", "redis://127.0.0.1:6379/0")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 # Acknowledge a message when it is received, for the same reason as in celery.py: with late
 # acknowledgement the worker exits if Redis went away during the task.
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_CREATE_MISSING_QUEUES = True
-CELERY_TASK_DEFAULT_QUEUE = environment.read_text("PITWALL_QUEUE", "pitwall")
+CELERY_TASK_DEFAULT_QUEUE = variables.read_text("PITWALL_QUEUE", "pitwall")
 # Fetches have a separate worker: a git server that hangs delays no job.
 FETCH_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-fetches"
-FETCH_SLOTS = environment.number("PITWALL_FETCH_SLOTS", 8)
-FETCHES_A_TEAM = environment.number("PITWALL_FETCHES_A_TEAM", 2)
+FETCH_SLOTS = variables.read_number("PITWALL_FETCH_SLOTS", 8)
+FETCHES_A_TEAM = variables.read_number("PITWALL_FETCHES_A_TEAM", 2)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # The work is waiting for hosts: threads share the open connections (docs/decisions/0011).
 CELERY_WORKER_POOL = "threads"
@@ -291,9 +291,9 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "orchestrator.operations.leader_scheduler.LeaderScheduler"
 
 # The token to read /metrics; by default only this machine may read it.
-METRICS_TOKEN = environment.read_text("PITWALL_METRICS_TOKEN")
-TRACES = environment.read_flag("PITWALL_TRACES")
-LOG_FORMAT = environment.read_choice("PITWALL_LOG_FORMAT", tuple(FORMATS))
+METRICS_TOKEN = variables.read_text("PITWALL_METRICS_TOKEN")
+TRACES = variables.read_flag("PITWALL_TRACES")
+LOG_FORMAT = variables.read_choice("PITWALL_LOG_FORMAT", tuple(FORMATS))
 
 LOGGING = {
     "version": 1,
@@ -307,7 +307,7 @@ LOGGING = {
             "filters": ["outages"],
         }
     },
-    "root": {"handlers": ["stderr"], "level": environment.read_text("PITWALL_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": variables.read_text("PITWALL_LOG_LEVEL", "INFO")},
     "loggers": {
         # Two lines per message of each tick would hide everything else.
         **{

@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 
 from orchestrator.api.errors import answer_unknown_path
-from orchestrator.api.served_schema import openapi_document
+from orchestrator.api.served_openapi import openapi_document
 from orchestrator.api.v1 import api
 
 handler500 = "orchestrator.web.errors.server_error"

@@ -15,8 +15,8 @@ from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.dispatch.agent import Agent
-from orchestrator.fleet.catalogue import PROFILES
 from orchestrator.fleet.connect import connect
+from orchestrator.fleet.known_profiles import PROFILES
 from orchestrator.fleet.models import Credential, Host
 from orchestrator.fleet.services import (
     NewHost,

@@ -12,7 +12,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.fleet import selectors, windows
+from orchestrator.fleet import open_hours, selectors
 from orchestrator.fleet.checks import begin_again
 from orchestrator.fleet.host_quota import check_room
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
@@ -169,12 +169,12 @@ def _check_tags(tags: Iterable[str]) -> list[str]:
 
 
 def _check_open_hours(text: str) -> str:
-    windows.parse(text)
+    open_hours.parse(text)
     return _check_short_text(text, 500, "open_hours")
 
 
 def _check_timezone(text: str) -> str:
-    return windows.parse_zone(text.strip()).key
+    return open_hours.parse_zone(text.strip()).key
 
 
 def _check_address(text: str) -> str:

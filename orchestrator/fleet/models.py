@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from orchestrator.accounts.models import Team
 from orchestrator.core.ids import new_id
-from orchestrator.fleet.windows import OpenHours, parse
+from orchestrator.fleet.open_hours import OpenHours, parse
 
 
 class HardwareProfile(models.Model):

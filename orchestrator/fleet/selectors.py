@@ -20,7 +20,7 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.windows import OpenHours, parse
+from orchestrator.fleet.open_hours import OpenHours, parse
 
 #: An unreachable host is tried again after this time.
 TRY_AGAIN_AFTER = timedelta(seconds=60)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from orchestrator.reports.pivot_model import Cell, Origin
-from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_builder import Report
 from orchestrator.reports.report_spec import Measure, TableSpec
 from orchestrator.results.models import Series
 

@@ -13,8 +13,8 @@ from orchestrator.reports.pivot_model import (
     TableColumn,
     TableRow,
 )
-from orchestrator.reports.pivots import Report
 from orchestrator.reports.provenance import Provenance, load_provenance
+from orchestrator.reports.report_builder import Report
 
 _CSV_PARTS = ("", "low", "high", "trials", "suspect", "reason")
 

@@ -11,7 +11,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.pivot_model import WORDS
-from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_builder import Report
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import Validity
 

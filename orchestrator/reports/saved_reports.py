@@ -10,7 +10,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.reports.pivots import load_report_benchmark
+from orchestrator.reports.report_builder import load_report_benchmark
 from orchestrator.reports.report_spec import ReportSpec, parse, parse_all, to_yaml
 from orchestrator.results.models import SavedReport
 

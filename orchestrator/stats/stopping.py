@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, find_analysis_after
-from orchestrator.stats.matrix import FALSE_DISCOVERY_RATE, adjust, find_worst_verdict
+from orchestrator.stats.multiple_testing import FALSE_DISCOVERY_RATE, adjust, find_worst_verdict
 from orchestrator.stats.power import MOST_BLOCKS
 
 #: After this many blocks a screened case continues only if a metric has a p value below this.

@@ -9,7 +9,7 @@ from itertools import cycle, islice
 from statistics import median
 from uuid import uuid4
 
-from orchestrator.api.limits import count_request
+from orchestrator.api.rate_limits import count_request
 from perf.api.dataset import ROUNDS, Dataset
 from perf.harness.web_servers import Server
 from perf.scale.http_clients import Connection, Request

@@ -30,7 +30,7 @@ from perf.soak.faults import Faults
 from perf.soak.losses import count_leftovers, trials
 from perf.soak.memory import Growth, Watch, estimate_growth
 from perf.soak.services import Services, running_services
-from perf.soak.usage import Usage, wait_for_the_end
+from perf.soak.simulated_users import Usage, wait_for_the_end
 
 NAME = "soak"
 HOSTS = 4

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from orchestrator.accounts import sealed_columns, vault
 from orchestrator.alerts.models import Channel
-from orchestrator.config import environment
+from orchestrator.config import variables
 from orchestrator.core import sealing
 from orchestrator.core.errors import BrokenSealError, HostSetupError
 from orchestrator.core.sealing import Keyring
@@ -147,7 +147,7 @@ def test_an_invalid_key_is_refused_at_the_start(
 ) -> None:
     monkeypatch.setenv("PITWALL_SEALING_KEYS", given)
     with pytest.raises(ValueError, match="PITWALL_SEALING_KEYS") as refused:
-        environment.read_named_keys("PITWALL_SEALING_KEYS")
+        variables.read_named_keys("PITWALL_SEALING_KEYS")
     assert "xxxx" not in str(refused.value)
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.test import Client
 
-from orchestrator.api.schema import DescribedAPI, render_schema
+from orchestrator.api.openapi import DescribedAPI, render_schema
 from orchestrator.api.v1 import api
 from tests.support.html_pages import elements, parse_html, text_of, values
 

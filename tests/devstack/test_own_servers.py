@@ -15,7 +15,7 @@ from devstack.processes import spawn
 from devstack.redis import Redis, choose_binary
 from devstack.runtime import RuntimeFolderError, create_runtime_folder
 from devstack.supervisor import ServiceError, Supervisor
-from orchestrator.config import environment
+from orchestrator.config import variables
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def postgres_in(folder: Path, *, careless: bool = True) -> Postgres:
 
 def django_connection(url: str) -> psycopg.Connection:
     """As Django connects that reads this URL."""
-    entry = environment.parse_database_url(url)
+    entry = variables.parse_database_url(url)
     return psycopg.connect(host=entry["HOST"], user=entry["USER"], dbname=entry["NAME"])
 
 

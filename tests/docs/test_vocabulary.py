@@ -233,6 +233,17 @@ def test_no_module_has_a_retired_name():
     assert paths == []
 
 
+def test_no_two_modules_of_a_package_differ_only_by_a_plural():
+    pairs = []
+    for package in PACKAGES:
+        modules = {
+            str(path.relative_to(CHECKOUT).with_suffix("").as_posix().removesuffix("/__init__"))
+            for path in (CHECKOUT / package).rglob("*.py")
+        }
+        pairs += sorted(name for name in modules if f"{name}s" in modules)
+    assert pairs == []
+
+
 def test_the_api_has_no_retired_field_or_route():
     schema = json.loads((CHECKOUT / "docs" / "api" / "openapi.json").read_text())
     fields = {

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, connections
 
 from orchestrator.accounts.services import create_token
-from orchestrator.config import environment
+from orchestrator.config import variables
 from orchestrator.operations.database_limits import LIMITS, limit_sessions
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
@@ -48,7 +48,7 @@ def test_sessions_of_a_process_have_limits(process: str, options: dict[str, obje
 
 def test_database_url_takes_precedence(options: dict[str, object]) -> None:
     url = "postgresql://h/d?connect_timeout=9&options=-c%20statement_timeout%3D5s"
-    given = environment.parse_database_url(url)["OPTIONS"]
+    given = variables.parse_database_url(url)["OPTIONS"]
     assert isinstance(given, dict)
     assert (given["connect_timeout"], given["tcp_user_timeout"]) == ("9", 30_000)
     options["options"] = given["options"]

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
-from orchestrator.reports.pivots import Report, build_report
 from orchestrator.reports.provenance import load_provenance
+from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.report_spec import from_data
 from orchestrator.results.models import Histogram
 from orchestrator.runs.models import Run, Trial

@@ -8,8 +8,8 @@ import pytest
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.reports.exports import report_markdown
 from orchestrator.reports.pivot_model import PivotTable
-from orchestrator.reports.pivots import build_report
 from orchestrator.reports.reference_suites import import_published
+from orchestrator.reports.report_builder import build_report
 from orchestrator.reports.report_spec import parse_all
 from orchestrator.reports.saved_reports import read_report_spec, save_suite_reports
 from orchestrator.results.models import SavedReport

@@ -9,7 +9,7 @@ from django.db import connection, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg import sql
 
-from orchestrator.config import environment
+from orchestrator.config import variables
 from orchestrator.core.ids import new_hex
 from tests.support.engine import own_database_url
 from tests.support.waiting import wait_until
@@ -48,7 +48,7 @@ def _drop(server: psycopg.Connection, quoted: sql.Identifier) -> None:
 def as_our_database(url: str) -> Iterator[None]:
     """Connect this process to the database for the block."""
     usual = connections["default"]
-    settings = {**usual.settings_dict, **environment.parse_database_url(url)}
+    settings = {**usual.settings_dict, **variables.parse_database_url(url)}
     connections["default"] = DatabaseWrapper(settings, "default")
     try:
         yield

@@ -24,7 +24,7 @@ from orchestrator.api.schemas.reports import (
 )
 from orchestrator.reports import saved_reports
 from orchestrator.reports.exports import report_csv, report_markdown
-from orchestrator.reports.pivots import Report, build_report
+from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.report_spec import parse
 from orchestrator.runs.selectors import load_run
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from orchestrator.api.schemas.common import Text, build_web_url
 from orchestrator.core.storable_text import StorableText
 from orchestrator.reports.exports import report_data
-from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_builder import Report
 from orchestrator.reports.report_spec import ReportSpec, from_data
 from orchestrator.results.models import SavedReport
 

@@ -11,9 +11,9 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import hash_value
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Host, HostState
+from orchestrator.fleet.open_hours import HoursNow
 from orchestrator.fleet.selectors import load_hosts
 from orchestrator.fleet.temperatures import HostTemperature, load_temperatures
-from orchestrator.fleet.windows import HoursNow
 from orchestrator.runs.selectors import count_queued_by_host
 from orchestrator.web.sparklines import Sparkline, build_sparkline
 

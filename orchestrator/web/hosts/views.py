@@ -16,6 +16,7 @@ from orchestrator.calibration.golden import load_golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
+from orchestrator.fleet.open_hours import HoursNow
 from orchestrator.fleet.selectors import (
     find_latest_snapshot,
     load_contradictions,
@@ -32,7 +33,6 @@ from orchestrator.fleet.services import (
     remove_host,
     save_profile,
 )
-from orchestrator.fleet.windows import HoursNow
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import load_jobs

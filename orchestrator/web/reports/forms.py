@@ -8,7 +8,7 @@ from django import forms
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.histories.histories import load_history_choices
-from orchestrator.reports.pivots import list_dimensions
+from orchestrator.reports.report_builder import list_dimensions
 from orchestrator.reports.report_spec import ReportSpec, from_data
 from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark_choices
 

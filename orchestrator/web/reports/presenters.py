@@ -9,7 +9,7 @@ from django.urls import reverse
 from orchestrator.reports.evidence import find_point_series, load_cell_series
 from orchestrator.reports.exports import format_cell, format_interval
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
-from orchestrator.reports.pivots import Report
+from orchestrator.reports.report_builder import Report
 
 #: With more bars a chart is unreadable; the table has them all.
 MAX_BARS = 60

@@ -15,13 +15,13 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
-from orchestrator.reports.pivots import (
+from orchestrator.reports.provenance import load_provenance
+from orchestrator.reports.report_builder import (
     Report,
     build_report,
     load_visitor_sha,
     read_report_version,
 )
-from orchestrator.reports.provenance import load_provenance
 from orchestrator.reports.report_spec import ReportSpec, from_data, to_yaml
 from orchestrator.reports.saved_reports import (
     delete_report,

@@ -15,8 +15,8 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
+from orchestrator.fleet.open_hours import DAYS
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.fleet.windows import DAYS
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
 from tests.support.fetches import fetch_now, run_fetches

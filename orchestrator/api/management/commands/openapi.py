@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from orchestrator.api.schema import render_schema
+from orchestrator.api.openapi import render_schema
 from orchestrator.api.v1 import api
 
 

@@ -17,7 +17,7 @@ from orchestrator.measurements.command_files import read_command_file
 from orchestrator.measurements.number_files import TrialsFile, parse_trials_file
 from orchestrator.stats.comparison import Comparison, compare_blocks
 from orchestrator.stats.interim import INTERIM_ALPHA, compute_next_analysis
-from orchestrator.stats.matrix import find_worst_verdict
+from orchestrator.stats.multiple_testing import find_worst_verdict
 
 
 class Command(BaseCommand):

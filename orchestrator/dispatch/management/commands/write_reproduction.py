@@ -22,7 +22,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.reports.exports import report_markdown
-from orchestrator.reports.pivots import build_report
+from orchestrator.reports.report_builder import build_report
 from orchestrator.reports.saved_reports import load_saved_report, read_report_spec
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity

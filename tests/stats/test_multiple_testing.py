@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.matrix import adjust, find_worst_verdict, judge_matrix
+from orchestrator.stats.multiple_testing import adjust, find_worst_verdict, judge_matrix
 
 SPREAD = (0.99, 1.01, 1.0, 1.005, 0.995, 1.002)
 

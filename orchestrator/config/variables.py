@@ -14,7 +14,7 @@ def read_flag(name: str, *, default: bool = False) -> bool:
     return read_text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
 
 
-def number(name: str, default: int = 0) -> int:
+def read_number(name: str, default: int = 0) -> int:
     """Return `read_whole`, or `default` if the variable is not set."""
     value = read_whole(name)
     return default if value is None else value
@@ -48,9 +48,9 @@ def read_whole(name: str) -> int | None:
     return int(value)
 
 
-def limit(name: str, default: int) -> int | None:
+def read_limit(name: str, default: int) -> int | None:
     """Return `read_whole`, or `default` if it is not set; None (no limit) for the word none."""
-    return None if read_text(name) == "none" else number(name, default)
+    return None if read_text(name) == "none" else read_number(name, default)
 
 
 def read_path(name: str, default: Path) -> Path:

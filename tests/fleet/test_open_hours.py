@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.windows import DAYS, OpenHours, parse, parse_zone
+from orchestrator.fleet.open_hours import DAYS, OpenHours, parse, parse_zone
 
 #: With clock changes in both directions, of an hour, of half an hour, and of a whole day.
 ZONES = ("UTC", "Europe/Vienna", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia")
