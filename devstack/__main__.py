@@ -13,7 +13,7 @@ from devstack.manage import manage
 from devstack.places import CHECKOUT
 from devstack.processes import Command
 from devstack.stack import Stack, build_stack
-from devstack.supervisor import say
+from devstack.supervisor import print_message
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
             return manage(options.name, options.argv)
         return serve(options)
     except DevstackError as error:
-        say(str(error))
+        print_message(str(error))
         return 1
 
 
@@ -84,7 +84,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def stay(stack: Stack, url: str, status: int = 0) -> int:
     """Wait to be stopped. Ctrl-C is the normal end, and returns `status`."""
-    say(f"Pitwall runs at {url} (logs: {stack.instance.root / 'logs'}). Ctrl-C stops it.")
+    print_message(f"Pitwall runs at {url} (logs: {stack.instance.root / 'logs'}). Ctrl-C stops it.")
     try:
         stack.supervisor.watch()
     except StopRequested as request:

@@ -31,11 +31,11 @@ def create_runtime_folder(owner: Path) -> Path:
     try:
         folder.mkdir(mode=0o700)
     except FileExistsError:
-        check_ours(folder)
+        check_private_folder(folder)
     return folder
 
 
-def check_ours(folder: Path) -> None:
+def check_private_folder(folder: Path) -> None:
     status = folder.lstat()
     # root may have given it to the user that the database runs as.
     ours = status.st_uid == os.geteuid() or os.geteuid() == 0

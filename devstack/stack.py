@@ -17,7 +17,7 @@ from devstack.places import CHECKOUT
 from devstack.postgres import Postgres
 from devstack.processes import Command, Service, log_tail
 from devstack.redis import Redis
-from devstack.supervisor import ServiceError, Supervisor, describe_status, say
+from devstack.supervisor import ServiceError, Supervisor, describe_status, print_message
 from devstack.tools.cache import find_cached
 from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES
@@ -56,7 +56,7 @@ class Stack:
         if not os.environ.get("REDIS_URL"):
             redis = self._redis()
             self._folders.append(redis.socket.parent)
-            say(f"starting {redis.binary.flavour}")
+            print_message(f"starting {redis.binary.flavour}")
             self.supervisor.start(redis.service())
             self.env["REDIS_URL"] = redis.url
 
@@ -72,7 +72,7 @@ class Stack:
         elif required:
             raise ServiceError("There is no oha; see above.")
         else:
-            say("continuing without oha")
+            print_message("continuing without oha")
         for supply in SUPPLIES.values():
             if supply.setting not in self.env and (binary := find_cached(supply)):
                 self.env[supply.setting] = str(binary)
@@ -84,7 +84,7 @@ class Stack:
         self.env["PITWALL_BASE_URL"] = url
         self.migrate()
         self._step("collectstatic", "collectstatic", "--noinput")
-        say("starting web, workers and beat")
+        print_message("starting web, workers and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
         self.supervisor.start(self._celery("worker"))
@@ -122,7 +122,7 @@ class Stack:
         return {**self.env, **servers, **given, "PITWALL_BASE_URL": url}
 
     def migrate(self) -> None:
-        say("preparing the database")
+        print_message("preparing the database")
         self._step("migrate", "migrate", "--noinput")
 
     def _postgres(self) -> Postgres:
@@ -137,7 +137,7 @@ class Stack:
         postgres = self._postgres()
         self._folders.append(postgres.sockets)
         postgres.prepare()
-        say(f"starting PostgreSQL {postgres.binaries.major}")
+        print_message(f"starting PostgreSQL {postgres.binaries.major}")
         self.supervisor.start(postgres.service())
         postgres.create_database()
         self.env["DATABASE_URL"] = postgres.url

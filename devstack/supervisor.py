@@ -109,7 +109,7 @@ class Supervisor:
         """Run a command at the stop, before the services started so far are stopped."""
         self._started.append(command)
         closing = [list(command.argv), dict(command.env), str(command.cwd)]
-        self._tell_guard("= " + json.dumps(closing))
+        self._write_to_guard("= " + json.dumps(closing))
 
     def run(self, command: Command) -> int:
         """Run a command to its end while watching the services, and return its exit status.
@@ -160,7 +160,7 @@ class Supervisor:
             raise ServiceError(text)
         delay_s = 2.0 ** (running.failures - 1)
         running.restart_at = time.monotonic() + delay_s
-        say(f"{text}\nStarting {running.name} again in {delay_s:.0f} s.")
+        print_message(f"{text}\nStarting {running.name} again in {delay_s:.0f} s.")
 
     def _restart_when_due(self, running: Running) -> None:
         if running.restart_at is None or time.monotonic() < running.restart_at:
@@ -180,7 +180,7 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         if self._interrupts.first() is not None and self._started:
-            say("stopping; press Ctrl-C again to kill all processes at once")
+            print_message("stopping; press Ctrl-C again to kill all processes at once")
         while self._started:
             entry = self._started.pop()
             if isinstance(entry, Command):
@@ -194,17 +194,19 @@ class Supervisor:
         if self._interrupts.in_a_hurry():
             # The guard still has it, and runs it when we are gone.
             return
-        self._tell_guard("=")
+        self._write_to_guard("=")
         try:
             child = self._spawn_command(command)
         except ServiceError as error:
-            say(str(error))
+            print_message(str(error))
             return
         self._wait_for(child, STOP_COMMAND_TIMEOUT_S)
         self._bury(child)
         if child.status() != 0:
             status = describe_status(child.process.returncode)
-            say(f"{command.name} did not succeed ({status}). {log_tail(command.log, lines=3)}")
+            print_message(
+                f"{command.name} did not succeed ({status}). {log_tail(command.log, lines=3)}"
+            )
 
     def _ask_to_end(self, child: Child, ladder: Iterable[tuple[int, float]]) -> None:
         for signum, grace_s in ladder:
@@ -224,7 +226,7 @@ class Supervisor:
 
     def _bury(self, child: Child) -> None:
         child.kill_group()
-        self._tell_guard(f"- {child.pid}")
+        self._write_to_guard(f"- {child.pid}")
 
     # Children and the guard
 
@@ -237,10 +239,10 @@ class Supervisor:
             child = spawn(command, death_signal)
         except OSError as error:
             raise ServiceError(f"{command.name}: cannot run {command.argv[0]}: {error}") from error
-        self._tell_guard(f"+ {child.pid} {int(death_signal)}")
+        self._write_to_guard(f"+ {child.pid} {int(death_signal)}")
         return child
 
-    def _tell_guard(self, line: str) -> None:
+    def _write_to_guard(self, line: str) -> None:
         assert self._guard.stdin is not None
         # A killed guard is no reason to fail.
         with contextlib.suppress(BrokenPipeError):
@@ -267,7 +269,7 @@ def describe_status(status: int) -> str:
     return f"exit status {status}"
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print to the terminal, which may be gone."""
     with contextlib.suppress(OSError):
         print(f"pitwall: {text}", file=sys.stderr, flush=True)

@@ -28,7 +28,7 @@ class Progress:
             self._stream.flush()
         self._last = text
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Write a separate line that stays."""
         if self._quiet:
             return

@@ -65,13 +65,13 @@ class Client:
         *,
         patience_s: float = PATIENCE_S,
         sleep: Callable[[float], None] = time.sleep,
-        tell: Callable[[str], None] = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = _check_url(url)
         self._token = _check_token(token)
         self._patience_s = patience_s
         self._sleep = sleep
-        self._tell = tell
+        self._report = report
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def get(self, path: str, query: Optional[Mapping[str, Any]] = None, wait_s: float = 0) -> Any:
@@ -137,7 +137,7 @@ class Client:
                 )
             line = f"{fetching or trouble}; trying again in {format_seconds(rest)}"
             if line != last_line:
-                self._tell(line)
+                self._report(line)
             self._sleep(rest)
             last_line, waited, pause = line, waited + rest, min(LONGEST_PAUSE_S, pause * 2)
 

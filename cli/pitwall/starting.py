@@ -19,7 +19,7 @@ from .parsing import split_names
 def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Start a run; standard output contains only its id, for scripts."""
     run = _send_once(client, build_request(args)) if args.once else _send_request(client, args)
-    progress.say(
+    progress.print_line(
         f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
     )
     if not args.json:

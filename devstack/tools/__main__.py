@@ -7,7 +7,7 @@ import sys
 
 from devstack import tools
 from devstack.tools.finding import find
-from devstack.tools.messages import say
+from devstack.tools.messages import print_message
 from devstack.tools.supplies import SUPPLIES, ToolError
 
 
@@ -21,7 +21,7 @@ def main() -> int:
         try:
             path = find(SUPPLIES[name])
         except ToolError as error:
-            say(str(error))
+            print_message(str(error))
             failed = 1
         except KeyboardInterrupt:
             return 130

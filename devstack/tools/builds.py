@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devstack.tools.cache import get_tool_folder, keep, open_staging
-from devstack.tools.messages import say, tail
+from devstack.tools.messages import print_message, tail
 from devstack.tools.supplies import Supply, ToolError
 
 #: Variables of the caller that would make Go build for another machine, or in another place.
@@ -52,7 +52,7 @@ def _find_program(name: str, supply: Supply, where: str) -> str:
 
 def _build(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: Path) -> Path:
     log = get_tool_folder(supply).with_name(f"{supply.label}-build.log")
-    say(
+    print_message(
         f"building {supply.name} {supply.version}, once for this user. It takes {supply.cost} "
         f"on two cores. Log: {log}"
     )
@@ -67,5 +67,5 @@ def _build(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: 
             f"Without a network, build {supply.name} {supply.version} on another machine of this "
             f"kind and set {supply.setting} to the file."
         )
-    say(f"built {supply.name} {supply.version} in {time.monotonic() - began:.0f} s")
+    print_message(f"built {supply.name} {supply.version} in {time.monotonic() - began:.0f} s")
     return keep(supply, binary)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     # Standard output is for the paths only.
     print(f"pitwall: {text}", file=sys.stderr, flush=True)
 

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from devstack.tools.cache import digest, keep, open_staging
-from devstack.tools.messages import say
+from devstack.tools.messages import print_message
 from devstack.tools.supplies import Supply, ToolError
 
 RELEASES = Path(__file__).with_name("oha_releases.json")
@@ -22,13 +22,13 @@ def download_release(supply: Supply) -> Path | None:
     release = _select_for_platform()
     if release is None:
         return None
-    say(f"downloading {supply.name} {release['version']} from {release['url']}")
+    print_message(f"downloading {supply.name} {release['version']} from {release['url']}")
     with open_staging(supply) as folder:
         target = Path(folder) / supply.name
         try:
             _fetch(release["url"], target)
         except (OSError, urllib.error.URLError) as error:
-            say(f"the download failed ({error}); building {supply.name} instead")
+            print_message(f"the download failed ({error}); building {supply.name} instead")
             return None
         if digest(target) != release["sha256"]:
             raise ToolError(

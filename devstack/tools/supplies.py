@@ -45,7 +45,7 @@ class Supply:
     def least(self) -> str:
         return ".".join(map(str, self.oldest))
 
-    def version_at(self, binary: Path) -> tuple[int, ...] | None:
+    def read_version(self, binary: Path) -> tuple[int, ...] | None:
         """Return (1, 16, 0) for version 1.16.0; None if the binary fails or reports no version."""
         try:
             version = tool_version(self.name, binary, timeout_s=20)
@@ -55,12 +55,12 @@ class Supply:
         return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
     def is_fit(self, binary: Path) -> bool:
-        version = self.version_at(binary)
+        version = self.read_version(binary)
         return version is not None and version >= self.oldest
 
     def checked(self, path: Path) -> Path:
         """Return the binary of the setting. Raise ToolError if it is not suitable."""
-        version = self.version_at(path)
+        version = self.read_version(path)
         if version is None:
             raise ToolError(
                 f"{self.setting}={path} does not run as {self.name}. Name another file or unset it."

@@ -82,7 +82,7 @@ def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float
             print(f"  round {number + 1} of {extent.rounds}", flush=True)
             timed.round(extent.requests)
         pages = pages_alone_and_waiting(site.port, dataset, extent)
-    return {**timed.found, **pages}, counting_s(20 * extent.requests)
+    return {**timed.timings_ms, **pages}, counting_s(20 * extent.requests)
 
 
 def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:

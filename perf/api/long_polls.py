@@ -29,7 +29,7 @@ class Crowd:
 
     def __init__(self, port: int, dataset: Dataset, size: int) -> None:
         self._port, self._size = port, size
-        self._asked = (
+        self._request = (
             f"GET /api/v1/runs/{dataset.queued}?wait={WAIT_S} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
             f"Authorization: Bearer {dataset.token}\r\n\r\n"
         ).encode()
@@ -60,7 +60,7 @@ class Crowd:
 
     def _join(self) -> None:
         client = socket.create_connection(("127.0.0.1", self._port), timeout=WAIT_S)
-        client.sendall(self._asked)
+        client.sendall(self._request)
         self._clients.append(client)
         self._answers.register(client, selectors.EVENT_READ)
 

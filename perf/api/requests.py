@@ -57,7 +57,7 @@ class TimedRequests:
         self._requests: dict[str, Iterator[Request]] = {BARE: cycle([Request(path="/")])}
         for name, endless in make_requests(dataset, fetch_entity_tag(site, dataset)).items():
             self._servers[name], self._requests[name] = site, endless
-        self.found: dict[str, list[float]] = {name: [] for name in self._requests}
+        self.timings_ms: dict[str, list[float]] = {name: [] for name in self._requests}
 
     def warm_up(self) -> None:
         """Send each request to each worker, so that caches and connections are filled."""
@@ -67,7 +67,7 @@ class TimedRequests:
     def round(self, count: int) -> None:
         """Send each kind of request once, with the bare view among them."""
         for name in self._requests:
-            self.found[name] += self._ask(name, max(1, count // SELDOM.get(name, 1)))
+            self.timings_ms[name] += self._ask(name, max(1, count // SELDOM.get(name, 1)))
 
     def _ask(self, name: str, count: int) -> list[float]:
         server = self._servers[name]

@@ -50,7 +50,7 @@ class Result:
     delays: list[int | None]
     ms_per_1000: float
 
-    def count_found_within(self, points: int) -> float:
+    def compute_detected_share(self, points: int) -> float:
         """Return the share of steps that are found with this many points of the new level."""
         return sum(delay is not None and delay <= points for delay in self.delays) / len(
             self.delays

@@ -47,8 +47,8 @@ def measured(data: Measurements) -> dict[str, float]:
     return {
         "histories_without_a_change_that_alert": alerts.false_histories,
         "histories_without_a_change_with_a_candidate": ours.false_histories,
-        "step_of_5_percent_found_in_time": ours.count_found_within(IN_TIME),
-        "step_of_5_percent_alerted_in_time": alerts.count_found_within(IN_TIME),
+        "step_of_5_percent_found_in_time": ours.compute_detected_share(IN_TIME),
+        "step_of_5_percent_alerted_in_time": alerts.compute_detected_share(IN_TIME),
         "made_f1": ours.made.f1,
         "made_f1_to_otava": _ratio(ours.made, otava.made),
         "made_f1_of_alerts_to_otava": _ratio(alerts.made, otava.made),
@@ -93,7 +93,8 @@ def _detail(result: Result) -> dict[str, Any]:
         "false_histories": round(result.false_histories, 4),
         "false_alarms_per_1000": round(result.false_alarms_per_1000, 3),
         "found_within_points": {
-            points: round(result.count_found_within(points), 4) for points in range(1, WATCHED + 1)
+            points: round(result.compute_detected_share(points), 4)
+            for points in range(1, WATCHED + 1)
         },
         "ms_per_1000_points": round(result.ms_per_1000, 2),
     }
@@ -126,7 +127,10 @@ def _alarms(data: Measurements) -> str:
             title,
             f"{100 * each.false_histories:.1f} %",
             f"{each.false_alarms_per_1000:.2f}",
-            *(f"{100 * each.count_found_within(points):.0f} %" for points in (CONFIRMING, IN_TIME)),
+            *(
+                f"{100 * each.compute_detected_share(points):.0f} %"
+                for points in (CONFIRMING, IN_TIME)
+            ),
             "-" if math.isnan(each.median_delay) else f"{each.median_delay:.0f}",
             f"{each.ms_per_1000:.1f}",
         )

@@ -43,7 +43,7 @@ class Bench:
         self.extent = extent
         self.throughput = throughput
         self.alternatives = alternatives
-        self.found = Measurements()
+        self.measurements = Measurements()
         self._folder = folder
         self._account = make_account()
         self._services = Services(os.getppid())
@@ -54,15 +54,15 @@ class Bench:
 
     def run(self) -> None:
         self._add_server_benchmarks(self._account)
-        say("warming up")
+        print_indented("warming up")
         rate = self._queue.score(Work.EMPTY, 1).jobs_per_minute
-        self.found.idle = self._services.idle(5 if self.extent.rounds > 1 else 1)
+        self.measurements.idle = self._services.idle(5 if self.extent.rounds > 1 else 1)
         for work in Work:
             for number in range(self.extent.rounds):
                 rate = self._round(work, number, rate)
         self._measure_latencies()
         for number in range(self.extent.matrix_times):
-            say(f"matrix, {number + 1} of {self.extent.matrix_times}")
+            print_indented(f"matrix, {number + 1} of {self.extent.matrix_times}")
             self._measure_matrix()
 
     def _add_server_benchmarks(self, account: Account) -> None:
@@ -103,16 +103,16 @@ class Bench:
         hosts, window_s = len(self.throughput.fleet.hosts), self.extent.window_s
         score = self._queue.score(work, max(2, round(rate / 60 * window_s / hosts)))
         candidate = Candidate(PITWALL, Form.EACH)
-        self.found.add(work, candidate, score)
+        self.measurements.add(work, candidate, score)
         a_job = {name: used / score.jobs for name, used in score.services_s.items()}
-        self.found.services.setdefault(work, []).append(a_job)
+        self.measurements.services.setdefault(work, []).append(a_job)
         print_rate(work, candidate, score.jobs_per_minute, score.cpu_ms_per_job)
         return score.jobs_per_minute
 
     def _score_alternative(self, work: Work, alternative: Alternative, form: Form) -> None:
         score = self.throughput.score(alternative, work, form, self.extent.window_s)
         candidate = Candidate(alternative.name, form)
-        self.found.add(work, candidate, score)
+        self.measurements.add(work, candidate, score)
         print_rate(work, candidate, score.jobs_per_minute, score.cpu_ms_per_job)
 
     def _measure_latencies(self) -> None:
@@ -120,17 +120,17 @@ class Bench:
             alternative for alternative in self.alternatives if alternative.name == "ansible"
         )
         host = self.throughput.fleet.hosts[0]
-        say("first process after POST /api/v1/runs")
+        print_indented("first process after POST /api/v1/runs")
         for number in range(self.extent.latencies + 1):
             sample = latency(self._client, "first", self._shas, host)
             if number > 0:  # the first run transfers the commits to the host
-                self.found.latencies.append(sample)
-                self.found.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
+                self.measurements.latencies.append(sample)
+                self.measurements.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
 
     def _measure_matrix(self) -> None:
         extent = self.extent
         trials = extent.matrix_cases * 2 * extent.matrix_rounds
-        self.found.matrices.append(
+        self.measurements.matrices.append(
             measure_matrix(
                 self._client,
                 "matrix",
@@ -148,7 +148,7 @@ def main() -> None:
     began = time.monotonic()
     with ready_bench(SHORT if options.short else FULL) as bench:
         bench.run()
-    data = bench.found
+    data = bench.measurements
     answer = judge_requirements(NAME, summary.measured(data), WANTED)
     print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
@@ -179,12 +179,12 @@ def ready_bench(extent: Extent) -> Iterator[Bench]:
             yield Bench(extent, throughput, alternatives.all(), folder)
 
 
-def say(text: str) -> None:
+def print_indented(text: str) -> None:
     print(f"  {text}", flush=True)
 
 
 def print_rate(work: Work, candidate: Candidate, rate: float, cpu_ms: float) -> None:
-    say(f"{work}: {candidate}: {rate:.0f} jobs/min, {cpu_ms:.1f} CPU ms each")
+    print_indented(f"{work}: {candidate}: {rate:.0f} jobs/min, {cpu_ms:.1f} CPU ms each")
 
 
 if __name__ == "__main__":

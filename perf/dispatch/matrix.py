@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.demo_client import Client
-from perf.dispatch.run_client import ask, ended_at, finished
+from perf.dispatch.run_client import ask, finished, read_end_time
 from perf.harness.ssh_hosts import PYTHON, SshHost
 
 #: One trial of the loop: the script that a person would write for this task.
@@ -52,7 +52,7 @@ def measure_matrix(
     trials = [trial for plan in plans for trial in plan["trials"]]
     return MatrixTimes(
         trials=len(trials),
-        pitwall_s=ended_at(run) - posted_run.posted_at,
+        pitwall_s=read_end_time(run) - posted_run.posted_at,
         loop_s=_run_loop(build_loop(trials, host.work_dir), host.work_dir / "loop", limit_s),
     )
 

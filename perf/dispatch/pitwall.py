@@ -53,14 +53,14 @@ class Queue:
         self._fleet = fleet
         self._services = services
         self._files = FileRepository(folder / SLUG)
-        self._known = self._files.more(1)[0]
+        self._first_source = self._files.more(1)[0]
         add_benchmark(member, folder / SLUG, SLUG, duration_s=1, warmup_s=0, connections=[1])
 
     def score(self, work: Work, per_host: int) -> PitwallScore:
         """Queue `per_host` jobs per host at once; at the end each has verifiably done its work."""
         hosts = list(self._fleet.hosts) * per_host
         copies = work is Work.COPY
-        shas = self._files.more(len(hosts)) if copies else [self._known] * len(hosts)
+        shas = self._files.more(len(hosts)) if copies else [self._first_source] * len(hosts)
         if copies:
             # A run can only name commits in the mirror.
             finish_fetch(Project.objects.get(slug=SLUG))

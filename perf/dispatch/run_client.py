@@ -50,6 +50,6 @@ def finished(client: Client, posted_run: PostedRun, *, limit_s: float) -> dict[s
     raise RunFailedError(f"the run is {run['state']}: {run['message']}")
 
 
-def ended_at(run: dict[str, Any]) -> float:
+def read_end_time(run: dict[str, Any]) -> float:
     """Return when it ended, in Unix seconds."""
     return datetime.fromisoformat(run["ended_at"]).timestamp()

@@ -10,7 +10,7 @@ from devstack.errors import DevstackError
 from devstack.instance import Instance, hold_free_instance
 from devstack.interrupts import StopRequested
 from devstack.stack import build_stack
-from devstack.supervisor import say
+from devstack.supervisor import print_message
 
 
 def run_with_servers(
@@ -29,7 +29,7 @@ def run_with_servers(
         finally:
             _forget(instance)
     except DevstackError as error:
-        say(str(error))
+        print_message(str(error))
         return 1
 
 

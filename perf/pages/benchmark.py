@@ -27,7 +27,7 @@ from perf.harness.report import judge_requirements, keep
 from perf.harness.web_servers import collect_static, serve_web
 from perf.pages import live_run, summary
 from perf.pages.lighthouse import MissingError, audits, install, programs
-from tests.browser.screens import screens_of
+from tests.browser.screens import list_screens
 from tests.support.demo_team import DemoTeam, make_demo_team
 
 NAME = "pages"
@@ -132,7 +132,7 @@ def measure_pages(plan: Plan) -> Measurements:
 
 def addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
     """Return the addresses; every round begins with another screen."""
-    screens = [screen for screen in screens_of(demo_team) if screen.name in plan.names]
+    screens = [screen for screen in list_screens(demo_team) if screen.name in plan.names]
     return [
         {"name": screen.name, "url": base + screen.path, "form": form}
         for number in range(plan.rounds)

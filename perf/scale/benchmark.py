@@ -64,12 +64,12 @@ def measured(extent: Extent, folder: Path) -> Measurements:
     data = Measurements(sites=dataset)
     with serve_sites(dataset, urls, folder) as sites, serve_bare(folder) as bare:
         timings = PageTimings(sites, bare, postgres, clients=extent.clients)
-        say("warming up")
+        print_indented("warming up")
         timings.warm_up()
         for number in range(extent.rounds):
-            say(f"pages, round {number + 1} of {extent.rounds}")
+            print_indented(f"pages, round {number + 1} of {extent.rounds}")
             timings.round(-(-extent.requests // extent.rounds))
-        data.beside, data.first_s = timings.found, timings.first_s
+        data.beside, data.first_s = timings.comparisons, timings.first_s
         print(f"\n{summary.pages_text(data)}\n", flush=True)
         for size in dict.fromkeys((extent.smallest, extent.largest)):
             sender = Sender(dataset[size], sites[size][1], postgres, urls[size])
@@ -82,9 +82,9 @@ def fill_databases(postgres: Postgres, urls: dict[str, str]) -> dict[str, Datase
     dataset = {}
     with postgres.loading():
         for size, url in urls.items():
-            say(f"filling a database of {size} trials")
+            print_indented(f"filling a database of {size} trials")
             dataset[size] = fill(url, size)
-            say(f"  {dataset[size].trials:,} trials: {dataset[size].seconds}")
+            print_indented(f"  {dataset[size].trials:,} trials: {dataset[size].seconds}")
     return dataset
 
 
@@ -102,14 +102,14 @@ def serve_sites(
 def send(data: Measurements, size: str, sender: Sender, extent: Extent) -> None:
     sender.send(Load(clients=8, results_a_post=50, metrics=4), 1.0)
     for number in range(extent.ingest_rounds):
-        say(f"ingest at {size}, round {number + 1} of {extent.ingest_rounds}")
+        print_indented(f"ingest at {size}, round {number + 1} of {extent.ingest_rounds}")
         for name, load in LOADS.items():
             data.sent.setdefault((name, size), []).append(sender.send(load, extent.ingest_s))
         again = sender.repeat(LOADS[summary.ONE], extent.ingest_s)
         data.sent.setdefault((summary.AGAIN, size), []).append(again)
 
 
-def say(text: str) -> None:
+def print_indented(text: str) -> None:
     print(f"  {text}", flush=True)
 
 

@@ -120,22 +120,22 @@ class PageTimings:
         self._clients = clients
         requests = {size: pages(dataset) for size, (dataset, _) in sites.items()}
         names = next(iter(requests.values()))
-        self._asked = {(name, size): requests[size][name] for name in names for size in requests}
-        self.found = {key: PageComparison() for key in self._asked}
+        self._requests = {(name, size): requests[size][name] for name in names for size in requests}
+        self.comparisons = {key: PageComparison() for key in self._requests}
         #: The very first request of each page to a new server.
         self.first_s: dict[tuple[str, str], float] = {}
 
     def warm_up(self) -> None:
         """Send requests to every thread; these addresses are not requested again soon."""
-        for (name, size), requests in self._asked.items():
+        for (name, size), requests in self._requests.items():
             server = self._servers[size]
             self.first_s[name, size] = self._cost(server, [next(requests)], Cost())
             self._cost(server, list(islice(requests, 2 * self._clients)), Cost())
         self._cost(self._bare, [BARE] * 4 * self._clients, Cost())
 
     def round(self, requests: int) -> None:
-        for (name, size), page_requests in self._asked.items():
-            beside = self.found[name, size]
+        for (name, size), page_requests in self._requests.items():
+            beside = self.comparisons[name, size]
             self._cost(self._bare, [BARE] * requests, beside.bare)
             self._cost(self._servers[size], list(islice(page_requests, requests)), beside.page)
 

@@ -16,7 +16,7 @@ from devstack.processes import find_descendants
 from perf.harness.ssh_hosts import Fleet, SshHost
 from perf.soak.services import Services
 from tests.support.journals import read_journals
-from tests.support.proc import command_line, kill, name_of
+from tests.support.proc import command_line, kill, read_name
 
 #: The longest time of an outage in seconds.
 DOWN_S = 4.0
@@ -135,7 +135,7 @@ def find_sessions(fleet: Fleet, host: SshHost) -> list[int]:
     settings = str(fleet.folder / host.name / "sshd_config")
     servers = [pid for pid in find_descendants(os.getpid()) if settings in command_line(pid)]
     below = {pid for server in servers for pid in find_descendants(server)}
-    return [pid for pid in below - {*servers} if name_of(pid).startswith("sshd")]
+    return [pid for pid in below - {*servers} if read_name(pid).startswith("sshd")]
 
 
 def belongs_to_host(pid: int, host: SshHost) -> bool:

@@ -37,7 +37,7 @@ class Usage:
         self._client, self._fleet, self._shas, self._pages = client, fleet, shas, pages
         self._over = threading.Event()
         self._threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._ask, self._look)
+            threading.Thread(target=work, daemon=True) for work in (self._ask, self._open_pages)
         ]
 
     @property
@@ -93,7 +93,7 @@ class Usage:
             connection.close()
             return []
 
-    def _look(self) -> None:
+    def _open_pages(self) -> None:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         while not self._over.wait(LOOK_EVERY_S):
             if ended := self._ended():

@@ -33,7 +33,7 @@ def _totp(secret: str) -> str:
     return vault.seal_text(secret, vault.SECOND_FACTORS)
 
 
-def keys_of(credentials: Any) -> list[str]:
+def list_private_keys(credentials: Any) -> list[str]:
     return [bytes(each.sealed_private_key).split(b":")[1].decode() for each in credentials]
 
 
@@ -61,11 +61,11 @@ def test_the_newest_key_reseals_all_secrets_in_batches_and_only_once(
     before = [vault.unseal(each, SSH) for each in credentials]
     settings.SEALING_KEYS = [NEW, OLD]
     assert "3 rows (2 by 2025, 1 by unnamed)" in rotate("--dry-run")
-    assert keys_of(credentials.all()[1:]) == ["2025", "2025"]
+    assert list_private_keys(credentials.all()[1:]) == ["2025", "2025"]
     output = rotate()
     assert "fleet.Credential.sealed_private_key: 2 rows, 2 encrypted again" in output
     assert "fleet.Credential.sealed_private_key: 3 rows, 3 encrypted again" in output
-    assert keys_of(credentials.all()) == ["2026"] * 3
+    assert list_private_keys(credentials.all()) == ["2026"] * 3
     assert "3 rows (3 by 2026)" in rotate()
     settings.SEALING_KEYS = [NEW]
     assert [vault.unseal(each, SSH) for each in credentials.all()] == before
@@ -87,7 +87,7 @@ def test_reseal_reports_secrets_that_no_key_opens_and_continues(
     assert f"{lost.pk}: a stored secret cannot be decrypted: it is sealed with the key 2019" in (
         out.getvalue()
     )
-    assert keys_of(credentials.all()) == ["2026", "2019", "2026"]
+    assert list_private_keys(credentials.all()) == ["2026", "2019", "2026"]
     with pytest.raises(HostSetupError, match="2019"):
         unseal_for_host(credentials.get(pk=lost.pk), SSH)
 

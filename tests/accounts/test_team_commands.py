@@ -59,7 +59,7 @@ def test_create_team_can_print_an_invitation_for_the_first_owner(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("create_team", "red"), "there is already a team red"),
         (("create_team", "no name"), "slug: "),
@@ -69,9 +69,9 @@ def test_create_team_can_print_an_invitation_for_the_first_owner(
     ],
 )
 def test_team_commands_report_what_they_cannot_do(
-    personas: Personas, words: tuple[str, ...], said: str
+    personas: Personas, words: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         called(*words)
     assert set(Team.objects.values_list("slug", flat=True)) == {"red", "blue"}
 

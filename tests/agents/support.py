@@ -125,7 +125,7 @@ class Step:
     def folder(self) -> Path:
         return self.host.root / "jobs" / self.job / self.name
 
-    def look(self) -> dict[str, Any]:
+    def read_status(self) -> dict[str, Any]:
         status = self.host.verb("status", self.job, self.name, "--offset", str(self.offset))
         self.offset = status["offset"]
         self.events += status["events"]
@@ -134,15 +134,15 @@ class Step:
 
     def await_event(self, name: str) -> dict[str, Any]:
         def poll() -> list[dict[str, Any]]:
-            self.look()
+            self.read_status()
             return self.named(name)
 
         wait_until(poll, f"no event {name}")
         return self.named(name)[0]
 
     def await_end(self) -> None:
-        wait_until(lambda: not self.look()["alive"], "the supervisor does not end")
-        self.look()
+        wait_until(lambda: not self.read_status()["alive"], "the supervisor does not end")
+        self.read_status()
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [item for item in self.events if item["event"] == event]

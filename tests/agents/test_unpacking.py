@@ -22,7 +22,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarIn
     return member(name, type=kind, linkname=target)
 
 
-def tar_of(path: Path, *members: tarfile.TarInfo) -> Path:
+def write_tar(path: Path, *members: tarfile.TarInfo) -> Path:
     with tarfile.open(path, "w:gz") as archive:
         for item in members:
             item.size = 4 if item.isfile() else 0
@@ -31,7 +31,7 @@ def tar_of(path: Path, *members: tarfile.TarInfo) -> Path:
 
 
 def test_unpacking_writes_files_folders_and_links_inside(tmp_path: Path) -> None:
-    source = tar_of(
+    source = write_tar(
         tmp_path / "good.tar.gz",
         member("src", type=tarfile.DIRTYPE),
         member("src/run.sh", mode=0o4777),
@@ -75,7 +75,7 @@ UNSAFE = {
 def test_unpacking_refuses_paths_outside_and_special_files(
     members: list[tarfile.TarInfo], tmp_path: Path
 ) -> None:
-    source = tar_of(tmp_path / "bad.tar.gz", *members)
+    source = write_tar(tmp_path / "bad.tar.gz", *members)
     (tmp_path / "here").mkdir()
     with pytest.raises(BuildFailed, match=r"bad\.tar\.gz"):
         unpack(source, tmp_path / "here/tree")
@@ -84,14 +84,14 @@ def test_unpacking_refuses_paths_outside_and_special_files(
 
 
 def test_unpacking_refuses_an_archive_that_was_cut_short(tmp_path: Path) -> None:
-    source = tar_of(tmp_path / "cut.tar.gz", member("a"), member("b"))
+    source = write_tar(tmp_path / "cut.tar.gz", member("a"), member("b"))
     source.write_bytes(source.read_bytes()[:60])
     with pytest.raises(BuildFailed, match=r"cut\.tar\.gz"):
         unpack(source, tmp_path / "tree")
 
 
 def test_unpacking_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
-    source = tar_of(tmp_path / "damaged.tar.gz", *(member(f"f{n}") for n in range(200)))
+    source = write_tar(tmp_path / "damaged.tar.gz", *(member(f"f{n}") for n in range(200)))
     whole = bytearray(source.read_bytes())
     whole[40:60] = bytes(20)
     source.write_bytes(whole)
@@ -106,7 +106,7 @@ def test_unpacking_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> 
 def test_unpacking_refuses_a_decompression_bomb(
     limit: str, most: int, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    source = tar_of(tmp_path / "bomb.tar.gz", member("a"), member("b"), member("c"))
+    source = write_tar(tmp_path / "bomb.tar.gz", member("a"), member("b"), member("c"))
     monkeypatch.setattr(archives, limit, most)
     with pytest.raises(BuildFailed, match="it has more than"):
         unpack(source, tmp_path / "tree")

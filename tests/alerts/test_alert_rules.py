@@ -41,7 +41,7 @@ def line(personas: Personas, tmp_path: Path) -> Line:
 def suspect(line: Line, change: float = -0.08, **more: object) -> None:
     for case in (0, 1):
         line.step(until=40, at=25, change=change, case=case, seed=case, **more)
-    line.look()
+    line.detect()
 
 
 def confirm_changes(line: Line, change: float = -0.08) -> None:
@@ -136,7 +136,7 @@ def test_accepting_an_alert_sets_a_new_baseline(line: Line) -> None:
     assert Alert.objects.get().state == "accepted"
     begun = Baseline.objects.values_list("series", "commit__position", "reason")
     assert sorted(begun) == [(line.series(case).pk, 25, "safer") for case in (0, 1)]
-    line.look()
+    line.detect()
     alert_rules.apply_alert_rules(utc_now())
     assert Alert.objects.get().state == "accepted"
 
@@ -146,11 +146,11 @@ def test_an_alert_that_a_later_commit_fixed_resolves_after_confirmation(line: Li
     assert find_fix(alert) is None
     levels = dict.fromkeys(range(40, 55), 1000.0)
     line.measure(levels, case=0, seed=5)
-    line.look()
+    line.detect()
     alert_rules.apply_alert_rules(utc_now())
     assert find_fix(alert) is None, "the other case is as slow as before"
     line.measure(levels, case=1, seed=6)
-    line.look()
+    line.detect()
     alert_rules.apply_alert_rules(utc_now())
     fix = find_fix(alert)
     assert fix is not None
@@ -175,7 +175,7 @@ def test_a_partial_recovery_does_not_resolve_an_alert(line: Line) -> None:
     alert = raised(line)
     for case in (0, 1):
         line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
-    line.look()
+    line.detect()
     assert ChangePoint.objects.filter(regressed=False).count() == 2
     assert find_fix(alert) is None
 

@@ -70,7 +70,7 @@ def ended_run(member: Member, folder: Path) -> Run:
     return finish_run(make_run(member, shas, rounds=6), [1000, 1001, 850])
 
 
-def tell(later: float = 0.0) -> None:
+def deliver_due(later: float = 0.0) -> None:
     """Run the ticks, some seconds later."""
     events.record_events(utc_now() + timedelta(seconds=later))
     now = utc_now() + timedelta(seconds=later)
@@ -83,8 +83,8 @@ def test_a_run_with_its_verdicts_is_delivered_once_and_signed(
 ) -> None:
     made = make_channel(personas.alice, receiver.url)
     run = ended_run(personas.alice, tmp_path)
-    tell()
-    tell()
+    deliver_due()
+    deliver_due()
 
     [got] = receiver.got
     assert got.data["event"] == got.headers["pitwall-event"] == "run.ended"
@@ -107,7 +107,7 @@ def test_a_run_with_its_verdicts_is_delivered_once_and_signed(
 def test_secrets_of_channels_are_sealed(personas: Personas, receiver: Receiver) -> None:
     made = make_channel(personas.alice, f"{receiver.url}/T0KEN")
     send_test(member=personas.alice, channel_id=made.channel.pk)
-    tell()
+    deliver_due()
 
     rows = [*Channel.objects.values_list(), *Delivery.objects.values_list()]
     stored = " ".join(str(bytes(v) if isinstance(v, memoryview) else v) for r in rows for v in r)
@@ -122,11 +122,11 @@ def test_a_failed_delivery_is_retried_with_the_same_id(
     receiver.answers = [500, 302]
     made = make_channel(personas.alice, receiver.url)
     send_test(member=personas.alice, channel_id=made.channel.pk)
-    tell()
-    tell()
+    deliver_due()
+    deliver_due()
     assert len(receiver.got) == 1
-    tell(later=PAUSES_S[0] + 1)
-    tell(later=PAUSES_S[0] + PAUSES_S[1] + 2)
+    deliver_due(later=PAUSES_S[0] + 1)
+    deliver_due(later=PAUSES_S[0] + PAUSES_S[1] + 2)
 
     delivery = Delivery.objects.get()
     assert [each["status"] for each in delivery.log] == [500, 302, 200]
@@ -143,17 +143,17 @@ def test_a_delivery_fails_after_the_last_retry_until_it_is_redelivered(
     made = make_channel(personas.alice, receiver.url)
     delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
     for _ in range(len(PAUSES_S)):
-        tell(later=PAUSES_S[-1] + 60)
+        deliver_due(later=PAUSES_S[-1] + 60)
         delivery.refresh_from_db()
         assert delivery.state == "waiting"
     with pytest.raises(ConflictError):
         replay(member=personas.alice, delivery_id=delivery.pk)
-    tell(later=PAUSES_S[-1] + 60)
+    deliver_due(later=PAUSES_S[-1] + 60)
     delivery.refresh_from_db()
     assert delivery.state == "failed"
 
     replay(member=personas.alice, delivery_id=delivery.pk)
-    tell()
+    deliver_due()
     delivery.refresh_from_db()
     assert delivery.state == "delivered"
     assert len(delivery.log) == len(receiver.got) == len(PAUSES_S) + 2
@@ -165,7 +165,7 @@ def test_a_delivery_to_a_removed_receiver_fails_immediately(
     receiver.answers = [410]
     made = make_channel(personas.alice, receiver.url)
     send_test(member=personas.alice, channel_id=made.channel.pk)
-    tell()
+    deliver_due()
 
     assert Delivery.objects.get().state == "failed"
 
@@ -189,7 +189,7 @@ def test_internal_addresses_are_refused_unless_allowed(
     made = make_channel(personas.alice, receiver.url)
     settings.ALLOWED_INTERNAL_NETWORKS = []
     send_test(member=personas.alice, channel_id=made.channel.pk)
-    tell()
+    deliver_due()
 
     assert receiver.got == []
     assert "127.0.0.1" in Delivery.objects.get().log[0]["error"]
@@ -202,11 +202,11 @@ def test_events_are_collected_into_a_digest(
 ) -> None:
     make_channel(personas.alice, receiver.url, "slack", digest="daily", events=("run.ended",))
     run = ended_run(personas.alice, tmp_path)
-    tell()
+    deliver_due()
     finish_run(make_run(personas.alice, [v.commit.sha for v in run.variants.all()]), [900] * 3)
-    tell()
+    deliver_due()
     assert receiver.got == []
-    tell(later=86_400)
+    deliver_due(later=86_400)
 
     [got] = receiver.got
     assert got.data["text"].startswith("*2 events in Red*\n• Hello: ")
@@ -221,7 +221,7 @@ def test_only_selected_events_of_enabled_channels_are_delivered(
     set_channel_enabled(member=personas.alice, channel_id=off.pk, enabled=False)
     make_channel(personas.mallory, receiver.url)
     ended_run(personas.alice, tmp_path)
-    tell()
+    deliver_due()
 
     assert receiver.got == []
     assert not Event.objects.exists()
@@ -235,12 +235,12 @@ def test_alerts_and_their_changes_are_delivered(
     line.project.confirm_changes = False
     line.project.save()
     line.step(until=40, at=25, change=-0.08)
-    line.look()
-    alert = raise_of(line)
-    tell()
+    line.detect()
+    alert = raise_confirmed_alert(line)
+    deliver_due()
     acknowledge(member=personas.alice, alert_id=alert.pk, note="on it")
-    tell()
-    tell()
+    deliver_due()
+    deliver_due()
 
     assert [got.data["event"] for got in receiver.got] == ["alert.raised", "alert.changed"]
     first, second = (got.data["alert"] for got in receiver.got)
@@ -249,7 +249,7 @@ def test_alerts_and_their_changes_are_delivered(
     assert (second["state"], second["note"]) == ("acknowledged", "on it")
 
 
-def raise_of(line: Any) -> Alert:
+def raise_confirmed_alert(line: Any) -> Alert:
     """An alert as if a confirmation run had confirmed the change."""
     ChangePoint.objects.update(state="confirmed", recent=True)
     alert_rules.apply_alert_rules(utc_now())
@@ -259,7 +259,7 @@ def raise_of(line: Any) -> Alert:
 def test_an_email_channel_sends_mail(personas: Personas, tmp_path: Path) -> None:
     make_channel(personas.alice, "ada@example.org, grace@example.org", "email")
     ended_run(personas.alice, tmp_path)
-    tell()
+    deliver_due()
 
     [sent] = mail.outbox
     assert sent.to == ["ada@example.org", "grace@example.org"]
@@ -275,7 +275,7 @@ def test_mails_above_the_quota_of_the_team_wait(
     settings.EMAILS_AN_HOUR = 1
     make_channel(personas.alice, "ada@example.org, grace@example.org", "email")
     ended_run(personas.alice, tmp_path)
-    tell()
+    deliver_due()
     delivery = Delivery.objects.get()
     assert mail.outbox == []
     assert delivery.state == "waiting"
@@ -309,8 +309,8 @@ def test_each_chat_gets_its_format_without_mentions() -> None:
 def test_old_deliveries_are_deleted(personas: Personas, receiver: Receiver) -> None:
     made = make_channel(personas.alice, receiver.url)
     send_test(member=personas.alice, channel_id=made.channel.pk)
-    tell()
-    tell(later=31 * 86_400)
+    deliver_due()
+    deliver_due(later=31 * 86_400)
 
     assert not Delivery.objects.exists()
     assert not Event.objects.exists()

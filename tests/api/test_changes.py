@@ -19,7 +19,7 @@ from tests.support.factories import Personas
 def line(personas: Personas, settings: object, tmp_path: Path) -> Line:
     made = make_line(personas.alice, tmp_path / "origin")
     made.step(until=41, at=26, change=-0.08, every=4)
-    made.look()
+    made.detect()
     return made
 
 
@@ -131,7 +131,7 @@ def test_uploaded_results_raise_an_alert_without_a_confirmation_run(
         for number in range(1, 41)
     ]
     assert alice.post("results", {"results": results}).status_code in (200, 201)
-    line.look()
+    line.detect()
     confirmations.advance_confirmations(utc_now())
     alert_rules.apply_alert_rules(utc_now())
     (point,) = alice.get("change-points", host="ci").json()["change_points"]
@@ -153,7 +153,7 @@ def test_a_new_baseline_restarts_a_history(
     }
     made = alice.post("baselines", body).json()
     assert (made["host"], made["created_by"]) == (None, "alice")
-    line.look()
+    line.detect()
     assert alice.get("change-points").json()["change_points"] == []
     one = {**body, "host": "here", "metric": "requests.rate"}
     assert alice.post("baselines", one).json()["metric"] == "requests.rate"

@@ -22,14 +22,14 @@ def _own_networks(settings: Any) -> None:
     settings.EMAIL_HOST = ""
 
 
-def wanted(**changes: Any) -> dict[str, Any]:
+def build_channel_body(**changes: Any) -> dict[str, Any]:
     given = {"name": "Our CI", "kind": "webhook", "events": ["run.ended"]}
     return {**given, "target": "http://127.0.0.1:9/hook-s3cret", **changes}
 
 
 def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
     with receiving(answers=[500]) as receiver:
-        answer = alice.post("channels", wanted(target=f"{receiver.url}/hook-s3cret"))
+        answer = alice.post("channels", build_channel_body(target=f"{receiver.url}/hook-s3cret"))
         made = answer.json()
         assert (answer.status_code, answer["Location"]) == (201, made["url"])
         tested = alice.post(f"channels/{made['id']}/test")
@@ -69,9 +69,9 @@ def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
 
 
 def test_the_secret_of_a_channel_is_shown_once_and_its_address_never(alice: Any, bob: Any) -> None:
-    first = alice.post("channels", wanted(), key="k")
+    first = alice.post("channels", build_channel_body(), key="k")
     made = first.json()
-    again = alice.post("channels", wanted(), key="k")
+    again = alice.post("channels", build_channel_body(), key="k")
     alice.post(f"channels/{made['id']}/test")
     assert made["secret"].startswith("pwhook_")
     assert again.json() == {**made, "secret": None}
@@ -111,14 +111,14 @@ def test_the_secret_of_a_token_is_not_stored(alice: Any) -> None:
 def test_an_invalid_channel_is_refused_with_the_field(
     alice: Any, changes: dict[str, Any], field: str
 ) -> None:
-    answer = alice.post("channels", wanted(**changes))
+    answer = alice.post("channels", build_channel_body(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert not Channel.objects.exists()
 
 
 def test_a_channel_is_disabled_and_deleted_with_its_deliveries(alice: Any) -> None:
-    channel = f"channels/{alice.post('channels', wanted()).json()['id']}"
-    assert alice.post("channels", wanted()).status_code == 409
+    channel = f"channels/{alice.post('channels', build_channel_body()).json()['id']}"
+    assert alice.post("channels", build_channel_body()).status_code == 409
     sent = [alice.post(f"{channel}/test").json()["id"] for _ in range(3)]
     Delivery.objects.filter(pk=sent[0]).update(state="failed")
     page = alice.get(f"{channel}/deliveries", limit=2).json()
@@ -136,10 +136,10 @@ def test_a_channel_is_disabled_and_deleted_with_its_deliveries(alice: Any) -> No
 
 
 def test_viewers_and_strangers_cannot_use_channels(alice: Any, bob: Any, mallory: Any) -> None:
-    channel = f"channels/{alice.post('channels', wanted()).json()['id']}"
+    channel = f"channels/{alice.post('channels', build_channel_body()).json()['id']}"
     delivery = f"deliveries/{alice.post(f'{channel}/test').json()['id']}"
     Delivery.objects.update(state="failed")
-    assert bob.post("channels", wanted(name="mine")).status_code == 403
+    assert bob.post("channels", build_channel_body(name="mine")).status_code == 403
     assert mallory.get("channels").json()["channels"] == []
     for client, status in ((bob, 403), (mallory, 404)):
         assert client.patch(channel, {"enabled": False}).status_code == status

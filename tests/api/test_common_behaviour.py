@@ -9,7 +9,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.operations.redis_server import connect_redis_server
 from orchestrator.retention.delete_rows import remove_trials
 from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
-from tests.api.test_schedules import wanted
+from tests.api.test_schedules import build_schedule_body
 
 
 def test_the_rate_limit_is_reported_and_enforced(world, alice, settings):
@@ -130,14 +130,17 @@ def test_every_refusal_is_a_problem_document(alice, method, path, options, statu
 
 
 def test_an_idempotency_key_creates_one_object(alice, mallory):
-    first = alice.post("schedules", wanted(), key="k")
-    again = alice.post("schedules", wanted(), key="k")
+    first = alice.post("schedules", build_schedule_body(), key="k")
+    again = alice.post("schedules", build_schedule_body(), key="k")
     assert (first.status_code, again.status_code) == (201, 201)
     assert (first.json(), again["Idempotency-Replayed"]) == (again.json(), "true")
     assert Schedule.objects.count() == 1
-    assert alice.post("schedules", wanted(name="other"), key="k").status_code == 409
-    assert mallory.post("schedules", wanted(), key="k").status_code == 404
+    assert alice.post("schedules", build_schedule_body(name="other"), key="k").status_code == 409
+    assert mallory.post("schedules", build_schedule_body(), key="k").status_code == 404
     # A refused request has not used its key up.
-    assert alice.post("schedules", wanted(cron="never", name="b"), key="l").status_code == 422
-    assert alice.post("schedules", wanted(name="b"), key="l").status_code == 201
+    assert (
+        alice.post("schedules", build_schedule_body(cron="never", name="b"), key="l").status_code
+        == 422
+    )
+    assert alice.post("schedules", build_schedule_body(name="b"), key="l").status_code == 201
     assert IdempotencyKey.objects.count() == 2

@@ -16,7 +16,7 @@ from orchestrator.forges.pr_sync import FETCH_LOOK_EVERY
 from orchestrator.runs.models import Run
 from tests.support.factories import commit_files, git
 from tests.support.fetches import follow_pulls, run_fetches
-from tests.support.http_servers import standing_in
+from tests.support.http_servers import serve_stand_in
 from tests.support.world import World
 
 FORGE = "projects/server/forge"
@@ -28,7 +28,7 @@ def _own_networks(settings: Any) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
 
 
-def wanted(**changes: Any) -> dict[str, Any]:
+def build_forge_body(**changes: Any) -> dict[str, Any]:
     return {
         "kind": "github",
         "repository": "ada/server",
@@ -78,7 +78,7 @@ def ask(url: str, secret: str) -> None:
 
 def test_a_connection_accepts_only_webhooks_signed_with_its_secret(alice: Any) -> None:
     assert alice.get(FORGE).status_code == 404
-    made = alice.put(FORGE, wanted()).json()
+    made = alice.put(FORGE, build_forge_body()).json()
     url, secret = made["webhook_url"], made["secret"]
     assert secret.startswith("pwforge_")
     assert (made["api_url"], made["has_token"]) == ("https://api.github.com", True)
@@ -101,9 +101,9 @@ def test_a_connection_accepts_only_webhooks_signed_with_its_secret(alice: Any) -
 
 
 def test_changing_a_connection_keeps_the_token_and_shows_no_secret(alice: Any, bob: Any) -> None:
-    made = alice.put(FORGE, wanted()).json()
+    made = alice.put(FORGE, build_forge_body()).json()
     sealed = bytes(Connection.objects.get().sealed_token or b"")
-    change = {name: value for name, value in wanted().items() if name != "token"}
+    change = {name: value for name, value in build_forge_body().items() if name != "token"}
     changed = alice.put(FORGE, {**change, "allowed_users": ["ada", "grace"]}).json()
     assert changed == {**made, "allowed_users": ["ada", "grace"], "secret": None}
     assert bytes(Connection.objects.get().sealed_token or b"") == sealed
@@ -132,7 +132,7 @@ def test_changing_a_connection_keeps_the_token_and_shows_no_secret(alice: Any, b
 def test_an_invalid_connection_is_refused_with_the_field(
     alice: Any, changes: dict[str, Any], field: str
 ) -> None:
-    answer = alice.put(FORGE, wanted(**changes))
+    answer = alice.put(FORGE, build_forge_body(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert not Connection.objects.exists()
 
@@ -140,8 +140,8 @@ def test_an_invalid_connection_is_refused_with_the_field(
 def test_a_fork_is_measured_after_its_commit_is_approved(
     world: World, alice: Any, head: str
 ) -> None:
-    with standing_in("github", head_sha=head, fork=True) as forge:
-        made = alice.put(FORGE, wanted(api_url=forge.url)).json()
+    with serve_stand_in("github", head_sha=head, fork=True) as forge:
+        made = alice.put(FORGE, build_forge_body(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
         follow_pulls()
         [waiting] = alice.get(f"{FORGE}/requests", state="waiting").json()["requests"]
@@ -169,13 +169,13 @@ def test_a_fork_is_measured_after_its_commit_is_approved(
 def test_viewers_and_strangers_cannot_use_connections(
     alice: Any, bob: Any, mallory: Any, head: str
 ) -> None:
-    with standing_in("github", head_sha=head, fork=True) as forge:
-        made = alice.put(FORGE, wanted(api_url=forge.url)).json()
+    with serve_stand_in("github", head_sha=head, fork=True) as forge:
+        made = alice.put(FORGE, build_forge_body(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
         follow_pulls()
     request = f"benchmark-requests/{BenchmarkRequest.objects.get().pk}"
     for client, status in ((bob, 403), (mallory, 404)):
-        assert client.put(FORGE, wanted(repository="eve/server")).status_code == status
+        assert client.put(FORGE, build_forge_body(repository="eve/server")).status_code == status
         assert client.delete(FORGE).status_code == status
         assert client.post(f"{FORGE}/secret").status_code == status
         assert client.post(f"{request}/approve", {"commit": head}).status_code == status

@@ -50,7 +50,7 @@ def send(client: ApiClient, *results: dict[str, Any]) -> Any:
     return client.post("results", {"results": list(results)})
 
 
-def told(answer: Any) -> tuple[int, int]:
+def read_counts(answer: Any) -> tuple[int, int]:
     assert answer.status_code == 200, answer.content
     body = answer.json()
     return body["accepted"], body["repeated"]
@@ -58,7 +58,9 @@ def told(answer: Any) -> tuple[int, int]:
 
 def test_an_uploaded_result_creates_missing_rows(world: World, alice: ApiClient) -> None:
     facts = {"subject": "Faster", "author": "Ada", "committed_at": AT, "parents": ["b" * 40]}
-    assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand", id="7"))) == (
+    assert read_counts(
+        send(alice, result(commit_facts=facts, block="b1", note="by hand", id="7"))
+    ) == (
         1,
         0,
     )
@@ -114,8 +116,8 @@ def test_parameters_that_python_calls_equal_are_different_cases(
 
 def test_the_same_post_twice_changes_nothing(world: World, alice: ApiClient) -> None:
     results = [result(), result(id="1"), result(commit="c" * 40, at=None)]
-    assert told(send(alice, *results)) == (3, 0)
-    assert told(send(alice, *reversed(results))) == (0, 3)
+    assert read_counts(send(alice, *results)) == (3, 0)
+    assert read_counts(send(alice, *reversed(results))) == (0, 3)
     assert Reading.objects.count() == 3
     assert sorted(Point.objects.values_list("trials", flat=True)) == [1, 1, 2, 2]
 
@@ -124,9 +126,9 @@ def test_equal_values_of_two_builds_count_twice_and_a_retry_once(
     world: World, alice: ApiClient
 ) -> None:
     first, second = (result(id=f"build-{number}", at=None) for number in (1, 2))
-    assert told(send(alice, first)) == (1, 0)
-    assert told(send(alice, second)) == (1, 0)
-    assert told(send(alice, first)) == (0, 1), "the client saw no answer, and sent it again"
+    assert read_counts(send(alice, first)) == (1, 0)
+    assert read_counts(send(alice, second)) == (1, 0)
+    assert read_counts(send(alice, first)) == (0, 1), "the client saw no answer, and sent it again"
     assert Point.objects.get(series__metric__key="requests.rate").trials == 2
 
 
@@ -150,9 +152,9 @@ def test_an_id_identifies_a_result_within_case_host_and_commit(
         result(id="7", parameters={"connections": 8}),
         result(id="7", commit="c" * 40),
     ]
-    assert told(send(alice, *results)) == (4, 0)
-    assert told(send(alice, *results)) == (0, 4)
-    assert told(send(alice, result(id="7"), result(id="7"))) == (0, 2)
+    assert read_counts(send(alice, *results)) == (4, 0)
+    assert read_counts(send(alice, *results)) == (0, 4)
+    assert read_counts(send(alice, result(id="7"), result(id="7"))) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +185,8 @@ def test_an_id_with_other_content_is_refused_and_nothing_stored(
 
 
 def test_a_result_without_a_time_is_recognised_by_its_id(world: World, alice: ApiClient) -> None:
-    assert told(send(alice, result(id="7", at=None))) == (1, 0)
-    assert told(send(alice, result(id="7", at=None))) == (0, 1)
+    assert read_counts(send(alice, result(id="7", at=None))) == (1, 0)
+    assert read_counts(send(alice, result(id="7", at=None))) == (0, 1)
 
 
 def test_what_is_exported_and_sent_again_adds_nothing(world: World, alice: ApiClient) -> None:
@@ -204,8 +206,8 @@ def test_what_is_exported_and_sent_again_adds_nothing(world: World, alice: ApiCl
     assert [each["id"] for each in exported].count("7") == 2
     trials = {str(each.pk) for each in Trial.objects.filter(job__run=run)}
     assert trials <= {each["id"] for each in exported}
-    assert told(send(alice, *exported)) == (0, len(exported))
-    assert told(send(alice, *({**each, "at": each["at"]} for each in exported))) == (
+    assert read_counts(send(alice, *exported)) == (0, len(exported))
+    assert read_counts(send(alice, *({**each, "at": each["at"]} for each in exported))) == (
         0, len(exported),
     )  # fmt: skip
 
@@ -219,8 +221,8 @@ def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
     Reading.objects.all().delete()
     reading.pk = earlier
     reading.save(force_insert=True)
-    assert told(send(alice, result(id="7"))) == (0, 1)
-    assert told(send(alice, result(id="7", host="ci-8"))) == (1, 0)
+    assert read_counts(send(alice, result(id="7"))) == (0, 1)
+    assert read_counts(send(alice, result(id="7", host="ci-8"))) == (1, 0)
 
 
 def test_an_id_of_another_team_has_no_effect(
@@ -237,7 +239,7 @@ def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 3
     names = [f"script.m{number}_s" for number in range(5)]
-    assert told(send(alice, result(metrics=dict.fromkeys(names[:2], 1.0)))) == (1, 0)
+    assert read_counts(send(alice, result(metrics=dict.fromkeys(names[:2], 1.0)))) == (1, 0)
     before = _last_metric_id()
     for _ in range(3):
         answer = send(alice, result(host="new", metrics=dict.fromkeys(names[1:4], 1.0)))
@@ -250,8 +252,8 @@ def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
     assert send(alice, *many).status_code == 409
     assert _last_metric_id() == before
     assert not Host.objects.filter(name="new").exists()
-    assert told(send(alice, result(metrics=dict.fromkeys(names[:3], 2.0)))) == (1, 0)
-    assert told(send(alice, result(metrics={"requests.rate": 3.0}))) == (1, 0)
+    assert read_counts(send(alice, result(metrics=dict.fromkeys(names[:3], 2.0)))) == (1, 0)
+    assert read_counts(send(alice, result(metrics={"requests.rate": 3.0}))) == (1, 0)
 
 
 def test_unused_custom_metrics_are_removed_for_new_ones(
@@ -270,13 +272,13 @@ def test_unused_custom_metrics_are_removed_for_new_ones(
     recent = send(alice, result(metrics={new: 1.0}))
     assert recent.status_code == 409, "results of recent metrics may be about to be stored"
     Metric.objects.update(created_at=Now() - UNUSED_FOR)
-    assert told(send(alice, result(metrics={new: 1.0}))) == (1, 0)
+    assert read_counts(send(alice, result(metrics={new: 1.0}))) == (1, 0)
     assert set(Metric.objects.filter(team__isnull=False).values_list("key", flat=True)) == {
         kept, new,
     }  # fmt: skip
-    assert told(send(alice, result(metrics={gone: 2.0}))) == (1, 0)
+    assert read_counts(send(alice, result(metrics={gone: 2.0}))) == (1, 0)
     assert send(alice, result(metrics={refused: 2.0})).status_code == 409
-    assert told(send(alice, result(id="2", metrics={kept: 2.0, gone: 3.0}))) == (0, 1)
+    assert read_counts(send(alice, result(id="2", metrics={kept: 2.0, gone: 3.0}))) == (0, 1)
     assert send(alice, result(id="2", metrics={kept: 2.0, gone: 4.0})).status_code == 409
 
 
@@ -286,7 +288,7 @@ def test_custom_metrics_of_a_team_do_not_count_for_another(
     settings.MAX_CUSTOM_METRICS = 1
     other = Team.objects.create(slug="other", name="Other")
     assert store_metrics(other.pk, ["script.upload_s"])
-    assert told(send(alice, result(metrics={"script.upload_s": 1.0}))) == (1, 0)
+    assert read_counts(send(alice, result(metrics={"script.upload_s": 1.0}))) == (1, 0)
     assert Metric.objects.filter(key="script.upload_s").count() == 2
     assert Point.objects.get().series.metric.team != other
 
@@ -440,14 +442,14 @@ def test_the_benchmark_of_another_team_is_not_found(
 
 def test_a_thousand_results_are_accepted(world: World, alice: ApiClient) -> None:
     results = [result(parameters={"connections": 1 + n % 100}, id=str(n)) for n in range(1000)]
-    assert told(send(alice, *results)) == (1000, 0)
+    assert read_counts(send(alice, *results)) == (1000, 0)
     assert set(Point.objects.values_list("trials", flat=True)) == {10}
 
 
 def test_a_point_keeps_the_first_values_and_the_sums_of_all(world: World, alice: ApiClient) -> None:
     for part in range(2):
         results = [result(id=f"{part}-{n}", metrics={"requests.rate": 5}) for n in range(200)]
-        assert told(send(alice, *results)) == (200, 0)
+        assert read_counts(send(alice, *results)) == (200, 0)
     point = Point.objects.get()
     assert (point.trials, len(point.values), len(point.blocks)) == (400, 256, 256)
     assert point.mean == pytest.approx(5)
@@ -465,7 +467,7 @@ def test_concurrent_uploads_to_a_new_commit_lose_and_duplicate_nothing(
         ]
         shared = [result(id=f"same-{n}", parameters={"size": n}) for n in range(20)]
         try:
-            return told(send(alice, *(results + shared)[::order]))
+            return read_counts(send(alice, *(results + shared)[::order]))
         finally:
             connection.close()
 
@@ -488,7 +490,7 @@ def test_rows_deleted_meanwhile_are_created_again(world: World, alice: ApiClient
     send(alice, sent)
     Commit.objects.filter(sha=SHA).delete()
     Series.objects.all().delete()
-    assert told(send(alice, sent)) == (1, 0)
+    assert read_counts(send(alice, sent)) == (1, 0)
     assert Reading.objects.count() == 1
 
 
@@ -496,7 +498,7 @@ def test_rows_deleted_meanwhile_are_created_again(world: World, alice: ApiClient
 def test_concurrent_new_commits_get_different_positions(world: World, alice: ApiClient) -> None:
     def post(number: int) -> tuple[int, int]:
         try:
-            return told(send(alice, result(commit=f"{number:040x}")))
+            return read_counts(send(alice, result(commit=f"{number:040x}")))
         finally:
             connection.close()
 

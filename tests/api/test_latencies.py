@@ -21,7 +21,7 @@ def trial(run):
 
 
 @pytest.fixture
-def asked(world, run):
+def query(world, run):
     return {"case": first_trial(run).case.key, "commit": world.shas[0], "percentiles": "50,99.5"}
 
 
@@ -30,7 +30,7 @@ def stored(trials):
     return Histogram.merged(Histogram.decode(bytes(each.encoded)) for each in rows)
 
 
-def of_commit(run, position):
+def load_trials(run, position):
     return Trial.objects.filter(job__run=run, variant__position=position).order_by("round")
 
 
@@ -92,9 +92,9 @@ def test_the_distribution_of_a_trial_is_downloaded(alice, mallory, trial):
     assert mallory.get(f"trials/{trial.pk}/latency", percentiles="50").status_code == 404
 
 
-def test_the_trials_of_a_case_are_merged(alice, run, asked):
-    shown = alice.get("latency", **asked, run=str(run.pk)).json()
-    trials = list(of_commit(run, 0))
+def test_the_trials_of_a_case_are_merged(alice, run, query):
+    shown = alice.get("latency", **query, run=str(run.pk)).json()
+    trials = list(load_trials(run, 0))
     whole = stored(trials)
     assert shown["requests"] == whole.total_count == 5 * stored(trials[:1]).total_count
     assert shown["percentiles"][1]["seconds"] == whole.percentile(99.5) / 1e6
@@ -103,22 +103,22 @@ def test_the_trials_of_a_case_are_merged(alice, run, asked):
     assert shown["label"].startswith("closed loop")
 
 
-def test_invalid_trials_are_excluded_unless_requested(alice, run, asked):
-    invalid, suspect, *_ = of_commit(run, 0)
+def test_invalid_trials_are_excluded_unless_requested(alice, run, query):
+    invalid, suspect, *_ = load_trials(run, 0)
     doubt(invalid, "invalid", ERRORS)
     doubt(suspect, "suspect", STEAL)
-    shown = alice.get("latency", **asked, benchmark="hello").json()
+    shown = alice.get("latency", **query, benchmark="hello").json()
     assert (len(shown["trials"]), shown["suspect"], shown["excluded"]) == (4, 1, 1)
     assert str(invalid.pk) not in shown["trials"]
-    every = alice.get("latency", **asked, benchmark="hello", invalid=True).json()
+    every = alice.get("latency", **query, benchmark="hello", invalid=True).json()
     assert (len(every["trials"]), every["excluded"]) == (5, 0)
     assert parse_qs(urlsplit(every["histogram_url"]).query)["invalid"] == ["true"]
 
 
-def test_the_merged_distribution_is_downloaded(alice, run, asked):
-    url = alice.get("latency", **asked, run=str(run.pk)).json()["histogram_url"]
+def test_the_merged_distribution_is_downloaded(alice, run, query):
+    url = alice.get("latency", **query, run=str(run.pk)).json()["histogram_url"]
     answer = alice.get(url.removeprefix("/api/v1/"))
-    assert Histogram.decode(answer.content) == stored(of_commit(run, 0))
+    assert Histogram.decode(answer.content) == stored(load_trials(run, 0))
 
 
 @pytest.mark.parametrize(
@@ -131,30 +131,30 @@ def test_the_merged_distribution_is_downloaded(alice, run, asked):
         ({"benchmark": ""}, 422, "benchmark"),
     ],
 )
-def test_unknown_parameters_are_named(alice, asked, change, status, field):
-    answer = alice.get("latency", **{**asked, "benchmark": "hello", **change})
+def test_unknown_parameters_are_named(alice, query, change, status, field):
+    answer = alice.get("latency", **{**query, "benchmark": "hello", **change})
     assert (answer.status_code, answer.json().get("field")) == (status, field)
 
 
-def test_a_benchmark_or_a_run_is_required(alice, asked):
-    answer = alice.get("latency", **asked)
+def test_a_benchmark_or_a_run_is_required(alice, query):
+    answer = alice.get("latency", **query)
     assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
 
 
-def test_hosts_are_not_merged(world, alice, asked, run):
+def test_hosts_are_not_merged(world, alice, query, run):
     other = run.jobs.get().host
     other.pk, other.name = None, "there"
     other.id = None
     other._state.adding = True
     type(other).save(other)
-    Trial.objects.filter(pk=of_commit(run, 0)[0].pk).update(host=other)
-    answer = alice.get("latency", **asked, benchmark="hello")
+    Trial.objects.filter(pk=load_trials(run, 0)[0].pk).update(host=other)
+    answer = alice.get("latency", **query, benchmark="hello")
     assert (answer.status_code, answer.json()["field"]) == (422, "host")
     assert "here, there" in answer.json()["detail"]
-    shown = alice.get("latency", **asked, benchmark="hello", host="there").json()
+    shown = alice.get("latency", **query, benchmark="hello", host="there").json()
     assert len(shown["trials"]) == 1
 
 
-def test_a_stranger_reads_no_case(mallory, bob, asked, run):
-    assert mallory.get("latency", **asked, run=str(run.pk)).status_code == 404
-    assert bob.get("latency", **asked, run=str(run.pk)).status_code == 200
+def test_a_stranger_reads_no_case(mallory, bob, query, run):
+    assert mallory.get("latency", **query, run=str(run.pk)).status_code == 404
+    assert bob.get("latency", **query, run=str(run.pk)).status_code == 200

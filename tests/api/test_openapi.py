@@ -8,7 +8,7 @@ from django.test import Client
 
 from orchestrator.api.openapi import DescribedAPI, render_schema
 from orchestrator.api.v1 import api
-from tests.support.html_pages import elements, parse_html, text_of, values
+from tests.support.html_pages import elements, get_text, parse_html, values
 
 SNAPSHOT = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
 
@@ -91,7 +91,7 @@ def test_every_operation_lists_its_error_responses():
 def test_the_page_shows_every_operation_and_schema(db):
     page = Client().get("/api/v1/docs")
     assert page.status_code == 200
-    ids, text = values(page, "[id]", "id"), text_of(page)
+    ids, text = values(page, "[id]", "id"), get_text(page)
     schema = api.get_openapi_schema()
     for path in schema["paths"]:
         assert path in text

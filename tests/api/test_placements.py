@@ -23,7 +23,7 @@ def fleet(world):
     return {host.name: host for host in Host.objects.all()}
 
 
-def placements_of(shown):
+def list_placements(shown):
     return [
         {each["role"]: each["host_selector"] for each in job["placements"]} for job in shown["jobs"]
     ]
@@ -39,7 +39,7 @@ def test_profiles_tags_roles_and_a_priority_are_accepted(world, alice, fleet):
     assert answer.status_code == 201
     assert answer.json()["priority"] == "high"
     assert [job["host"] for job in answer.json()["jobs"]] == [None, "right"]
-    assert placements_of(answer.json()) == [
+    assert list_placements(answer.json()) == [
         {"target": "profile:t490s"},
         {"target": "host:right", "generator": "tag:load"},
     ]

@@ -12,13 +12,13 @@ from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.runs.models import Run
 from tests.support.factories import finish_run, make_run
 from tests.support.fetches import follow_pulls
-from tests.support.http_servers import StandIn, standing_in
+from tests.support.http_servers import StandIn, serve_stand_in
 
 
 @pytest.fixture
 def forge(world: Any, settings: Any) -> Iterator[StandIn]:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
-    with standing_in("github") as stand_in:
+    with serve_stand_in("github") as stand_in:
         new = NewConnection(
             kind="github", repository="ada/server", api_url=stand_in.url, token="s3cret"
         )

@@ -5,7 +5,7 @@ import pytest
 from orchestrator.runs.models import Schedule
 
 
-def wanted(**changes):
+def build_schedule_body(**changes):
     given = {
         "name": "nightly", "cron": "0 3 * * *", "benchmark": "hello", "baseline": "main~1",
         "contender": "main", "hosts": ["here"],
@@ -14,14 +14,14 @@ def wanted(**changes):
 
 
 def test_a_schedule_is_created_shown_changed_and_deleted(world, alice):
-    answer = alice.post("schedules", wanted(placements=[{"target": "profile:any"}]))
+    answer = alice.post("schedules", build_schedule_body(placements=[{"target": "profile:any"}]))
     made = answer.json()
     assert (answer.status_code, answer["Location"]) == (201, made["url"])
     assert (made["enabled"], made["hosts"], made["baseline"]) == (True, ["here"], "main~1")
     path = f"schedules/{made['id']}"
     assert alice.get(path).json() == alice.get("schedules").json()["schedules"][0] == made
 
-    branch = wanted(cron=None, contender=None, branch="main", name="each", rounds=7)
+    branch = build_schedule_body(cron=None, contender=None, branch="main", name="each", rounds=7)
     changed = alice.put(path, branch).json()
     assert (changed["branch"], changed["cron"], changed["rounds"]) == ("main", None, 7)
     assert changed["placements"] == []
@@ -33,7 +33,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(world, alice):
 
 
 def test_changing_a_schedule_loses_no_new_commits(world, alice):
-    branch = wanted(cron=None, contender=None, branch="main")
+    branch = build_schedule_body(cron=None, contender=None, branch="main")
     made = alice.post("schedules", branch).json()
     Schedule.objects.update(seen_sha=world.shas[0])
     alice.put(f"schedules/{made['id']}", {**branch, "rounds": 9})
@@ -53,22 +53,22 @@ def test_changing_a_schedule_loses_no_new_commits(world, alice):
     ],
 )
 def test_an_invalid_schedule_is_refused_with_the_field(alice, changes, field):
-    made = alice.post("schedules", wanted()).json()
+    made = alice.post("schedules", build_schedule_body()).json()
     path = f"schedules/{made['id']}"
-    for answer in (alice.post("schedules", wanted(**{"name": "x", **changes})),
-                   alice.put(path, wanted(**changes))):  # fmt: skip
+    for answer in (alice.post("schedules", build_schedule_body(**{"name": "x", **changes})),
+                   alice.put(path, build_schedule_body(**changes))):  # fmt: skip
         assert (answer.status_code, answer.json().get("field")) == (422, field)
     assert alice.get(path).json()["cron"] == "0 3 * * *"
-    assert alice.post("schedules", wanted()).status_code == 409
+    assert alice.post("schedules", build_schedule_body()).status_code == 409
 
 
 def test_viewers_and_strangers_cannot_change_schedules(alice, bob, mallory):
-    path = f"schedules/{alice.post('schedules', wanted()).json()['id']}"
+    path = f"schedules/{alice.post('schedules', build_schedule_body()).json()['id']}"
     assert len(bob.get("schedules").json()["schedules"]) == 1
     assert mallory.get("schedules").json()["schedules"] == []
     for client, status in ((bob, 403), (mallory, 404)):
-        assert client.put(path, wanted()).status_code == status
+        assert client.put(path, build_schedule_body()).status_code == status
         assert client.patch(path, {"enabled": False}).status_code == status
         assert client.delete(path).status_code == status
-    assert bob.post("schedules", wanted(name="other")).status_code == 403
+    assert bob.post("schedules", build_schedule_body(name="other")).status_code == 403
     assert Schedule.objects.get().enabled

@@ -65,7 +65,7 @@ def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(
 
 
 @pytest.mark.parametrize(
-    ("page", "days", "field", "said"),
+    ("page", "days", "field", "message"),
     [
         ("/settings/", 7, "page", "a run, a comparison, a report or a badge can be shared"),
         ("/compare/?benchmark=hello", 7, "page", "choose a benchmark and two commits first"),
@@ -75,10 +75,10 @@ def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(
         ("/reports/cases/", "7", "days", "valid integer"),
     ],
 )
-def test_a_page_that_cannot_be_shared_is_refused(alice: ApiClient, page, days, field, said):
+def test_a_page_that_cannot_be_shared_is_refused(alice: ApiClient, page, days, field, message):
     answer = alice.post("share-links", {"page": page, "days": days})
     assert (answer.status_code, answer.json()["field"]) == (422, field)
-    assert said in answer.json()["detail"]
+    assert message in answer.json()["detail"]
 
 
 def test_a_public_project_is_seen_by_everybody_until_it_is_private_again(

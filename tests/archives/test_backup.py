@@ -112,7 +112,7 @@ def test_a_restored_database_has_the_same_rows_and_responses(
     secret = create_token(member=demo_team.personas.alice, name="asks").secret
     client = Client()
     client.force_login(User.objects.get(username="alice"))
-    expected = questions(client, secret, demo_team.shas)
+    expected = request_comparison(client, secret, demo_team.shas)
     before = contents()
     path = back_up(tmp_path)
     output = restore(path, empty)
@@ -124,14 +124,14 @@ def test_a_restored_database_has_the_same_rows_and_responses(
     for encoded in Histogram.objects.values_list("encoded", flat=True):
         assert any(bytes(encoded).hex() in row for row in after["results_histogram"])
     with as_our_database(empty):
-        assert questions(client, secret, demo_team.shas) == expected
+        assert request_comparison(client, secret, demo_team.shas) == expected
     manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
     counted = {f"public.{name}": len(rows) for name, rows in before.items() if name != "rules"}
     assert manifest["tables"] == counted
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def questions(client: Client, secret: str, shas: list[str]) -> list[Any]:
+def request_comparison(client: Client, secret: str, shas: list[str]) -> list[Any]:
     """A comparison, as a page and by the API; nothing is remembered from before."""
     forget_cached()
     forget_parts()

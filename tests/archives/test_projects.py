@@ -121,18 +121,18 @@ def stored(member: Member) -> dict[str, dict[tuple[Any, ...], Any]]:
     return {**contents, "Reading": {(row,): times for row, times in rows.items()}}
 
 
-def plain(told: Any, *, without: frozenset[str] = frozenset(OWN)) -> Any:
+def plain(value: Any, *, without: frozenset[str] = frozenset(OWN)) -> Any:
     """Without what is each team's own, and numbers as far as the order of a sum does not matter."""
-    if isinstance(told, dict):
+    if isinstance(value, dict):
         more = {"quantiles": without | DRAWN}
         return {
             key: plain(value, without=more.get(key, without))
-            for key, value in told.items()
+            for key, value in value.items()
             if key not in without
         }
-    if isinstance(told, list):
-        return [plain(value, without=without) for value in told]
-    return float(f"{told:.9g}") if isinstance(told, float) else told
+    if isinstance(value, list):
+        return [plain(value, without=without) for value in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def rows() -> dict[str, int]:
@@ -162,7 +162,7 @@ def test_a_project_export_has_all_kinds_of_rows_and_no_secret(
     assert manifest["excluded_runs"] == 2, "one runs and one waits"
 
 
-def damaged(path: Path, name: str, change: Callable[[bytes], bytes], *, told: bool) -> Path:
+def damaged(path: Path, name: str, change: Callable[[bytes], bytes], *, in_manifest: bool) -> Path:
     """The archive with another content of a member; `told`: the manifest is changed as well."""
     other = path.with_name("damaged.pitwall")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
@@ -173,7 +173,7 @@ def damaged(path: Path, name: str, change: Callable[[bytes], bytes], *, told: bo
                 new.writestr(each, content)
             elif name == each:
                 manifest = json.loads(content)
-            if each == name and told and each != "manifest.json":
+            if each == name and in_manifest and each != "manifest.json":
                 digest = hashlib.sha256(content).hexdigest()
                 manifest["members"][each] |= {"bytes": len(content), "sha256": digest}
         new.writestr("manifest.json", json.dumps(manifest))
@@ -199,7 +199,7 @@ def test_rows_of_an_export_refer_only_to_rows_of_the_file(
         archive,
         "trials.jsonl",
         lambda text: re.sub(rb'"job": "[^"]+"', job, text, count=1),
-        told=True,
+        in_manifest=True,
     )
     before = Trial.objects.count()
     with pytest.raises(CommandError, match=f"job: there is no '{theirs.pk}'"):
@@ -240,7 +240,7 @@ def test_import_of_a_damaged_file_changes_nothing(archive: Path) -> None:
     ]  # fmt: skip
     for name, change, update_manifest, message in wrong:
         with pytest.raises(CommandError, match=re.escape(message)):
-            take(damaged(archive, name, change, told=update_manifest))
+            take(damaged(archive, name, change, in_manifest=update_manifest))
     whole = archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(CommandError, match="damaged, or not an exported project"):

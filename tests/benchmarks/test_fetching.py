@@ -81,12 +81,12 @@ def test_fetch_reports_progress_and_fetches_refs_without_a_branch(
     sha = commit_files(origin, {"a.txt": "two"}, 2)
     git(origin, "update-ref", "refs/pull/5/head", sha)
     git(origin, "reset", "--hard", "-q", "main~1")
-    heard: list[str] = []
+    beats: list[str] = []
     repository = reader(origin, tmp_path / "m.git")
-    repository.fetch("refs/pull/5/head", on_progress=heard.append)
+    repository.fetch("refs/pull/5/head", on_progress=beats.append)
     assert repository.has(sha)
-    assert heard
-    assert all(line.isprintable() for line in heard)
+    assert beats
+    assert all(line.isprintable() for line in beats)
 
 
 def test_a_fetch_does_not_wait_long_for_another_one(tmp_path: Path) -> None:

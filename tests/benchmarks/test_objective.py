@@ -56,7 +56,7 @@ def test_a_term_is_sent_as_in_the_protocol():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "expected an objective such as 'p99 < 50 ms and success >= 99 %', got nothing"),
         ("fast", "'fast' is not a term: expected metric, operator, value"),
@@ -80,10 +80,10 @@ def test_a_term_is_sent_as_in_the_protocol():
         ("p99 < 50 ms and p99.0 < 40 ms", "p99 is given twice: keep the stricter term"),
     ],
 )
-def test_an_invalid_term_is_named_with_the_expected_form(text, said):
+def test_an_invalid_term_is_named_with_the_expected_form(text, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is looked at below
         parse(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

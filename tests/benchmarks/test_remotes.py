@@ -39,11 +39,11 @@ class GitServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def __call__(self, got: Got) -> tuple[int, bytes, dict[str, str]]:
         path = got.path.partition("?")[0]
-        self.asked.append(path)
+        self.requests.append(path)
         file = self._folder / path.lstrip("/")
         return (200, file.read_bytes(), {}) if file.is_file() else (404, b"", {})
 
@@ -106,7 +106,7 @@ def test_internal_servers_are_refused_unless_allowed(
     url, server, sha = served
     with pytest.raises(InvalidRequestError, match="PITWALL_ALLOWED_INTERNAL_NETWORKS"):
         reader(url, tmp_path / "no.git", allowed=()).fetch()
-    assert server.asked == []
+    assert server.requests == []
 
     allowed = reader(url, tmp_path / "yes.git")
     allowed.fetch()
@@ -133,7 +133,7 @@ def test_git_follows_no_redirect(served: tuple[str, GitServer, str], tmp_path: P
         pytest.raises(InvalidRequestError, match="git cannot read"),
     ):
         reader(f"{url}/r.git", tmp_path / "m.git").fetch()
-    assert server.asked == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ TOKEN = "glpat-s3cret/+:@"
 
 
 @pytest.fixture(autouse=True)
-def here(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Path) -> None:
+def private_repository(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Path
+) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
     # Repositories of all tests are kept in the usual folder for temporary files.
     make_repository(tmp_path / "origin", [{"a.txt": "one"}])
@@ -54,7 +56,7 @@ def here(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_di
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
 
 
-def project_at(member: Member, url: str) -> Project:
+def create_project_at(member: Member, url: str) -> Project:
     return Project.objects.create(
         team=member.team, slug="private", name="Private", repository_url=url
     )
@@ -99,8 +101,8 @@ def agent(tmp_path: Path, sshd: SshServer) -> Iterator[str]:
 def test_a_team_cannot_use_the_key_of_another_team(
     personas: Personas, address: str, origin: str, tmp_path: Path
 ) -> None:
-    ours = project_at(personas.alice, address)
-    theirs = project_at(personas.mallory, address)
+    ours = create_project_at(personas.alice, address)
+    theirs = create_project_at(personas.mallory, address)
     row = access.generate_deploy_key(member=personas.alice, project=ours)
     authorize(tmp_path, row.public_key)
 
@@ -134,7 +136,7 @@ def test_ssh_agent_and_keys_of_the_account_are_not_used(
     )  # fmt: skip
     assert origin.encode() in by_itself.stdout
 
-    project = project_at(personas.alice, address)
+    project = create_project_at(personas.alice, address)
     with pytest.raises(InvalidRequestError, match="Permission denied"):
         open_repository(project).fetch()
 
@@ -144,7 +146,7 @@ def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> No
     place = parse_place(address)
     with (
         prepare_access(
-            access.load_git_access(project_at(personas.alice, address)), place
+            access.load_git_access(create_project_at(personas.alice, address)), place
         ) as prepared,
         open_route(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
     ):
@@ -157,7 +159,7 @@ def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> No
 def test_the_host_key_is_pinned_and_another_one_is_refused(
     personas: Personas, address: str, sshd: SshServer, tmp_path: Path
 ) -> None:
-    project = project_at(personas.alice, address)
+    project = create_project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
     open_repository(project).fetch()
@@ -188,7 +190,7 @@ def test_the_host_key_is_pinned_and_another_one_is_refused(
 def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
     personas: Personas, address: str, tmp_path: Path
 ) -> None:
-    project = project_at(personas.alice, address)
+    project = create_project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
     open_repository(project).fetch()
@@ -213,7 +215,7 @@ def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
 def test_after_forgetting_the_pinned_host_key_the_next_must_be_accepted(
     personas: Personas, address: str, tmp_path: Path
 ) -> None:
-    project = project_at(personas.alice, address)
+    project = create_project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
     open_repository(project).fetch()
@@ -246,11 +248,11 @@ def test_no_secret_is_in_a_command_or_environment(
         return real(argv, environment, *more, **words)
 
     monkeypatch.setattr(git_calls, "run_bounded", watch)
-    project = project_at(personas.alice, address)
+    project = create_project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
     open_repository(project).fetch()
-    web = project_at(personas.mallory, "http://127.0.0.1:9/x.git")
+    web = create_project_at(personas.mallory, "http://127.0.0.1:9/x.git")
     access.save_token(member=personas.mallory, project=web, token=TOKEN)
     with pytest.raises(InvalidRequestError):
         open_repository(web).fetch()
@@ -299,7 +301,7 @@ def test_a_token_opens_a_repository_over_http(
     subprocess.run(["git", "--git-dir", bare, "update-server-info"], check=True)
     server = PrivateServer(bare.parent)
     with serving(server) as url:
-        project = project_at(personas.alice, f"{url}/r.git")
+        project = create_project_at(personas.alice, f"{url}/r.git")
         with pytest.raises(InvalidRequestError, match=r"Username.*Repository access"):
             open_repository(project).fetch()
         access.save_token(member=personas.alice, project=project, token=TOKEN)
@@ -314,8 +316,8 @@ def test_a_token_opens_a_repository_over_http(
 
 
 def test_a_credential_must_match_the_address(personas: Personas) -> None:
-    ssh = project_at(personas.alice, "git@github.com:a/b.git")
-    web = project_at(personas.mallory, "https://github.com/a/b.git")
+    ssh = create_project_at(personas.alice, "git@github.com:a/b.git")
+    web = create_project_at(personas.mallory, "https://github.com/a/b.git")
     with pytest.raises(InvalidRequestError, match="https://"):
         access.save_token(member=personas.alice, project=ssh, token=TOKEN)
     with pytest.raises(InvalidRequestError, match="git@host:path"):
@@ -342,7 +344,7 @@ def test_a_credential_must_match_the_address(personas: Personas) -> None:
 
 def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
     dora = add_member(personas.alice, "dora", Role.MEMBER)
-    project = project_at(personas.alice, "https://github.com/a/b.git")
+    project = create_project_at(personas.alice, "https://github.com/a/b.git")
 
     def change(member: Member, url: str) -> None:
         change_repository(member=member, project=project, repository_url=url, default_branch="main")
@@ -368,8 +370,8 @@ def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
 def test_secrets_in_older_addresses_are_sealed_and_removed(
     personas: Personas, settings: Any
 ) -> None:
-    token = project_at(personas.alice, "https://bot:s%2F3@git.example:8443/a/b.git")
-    ssh = project_at(personas.mallory, "ssh://git:s3@git.example/a/b.git")
+    token = create_project_at(personas.alice, "https://bot:s%2F3@git.example:8443/a/b.git")
+    ssh = create_project_at(personas.mallory, "ssh://git:s3@git.example/a/b.git")
     settings.SECRET_KEY_IS_GIVEN = False
     with pytest.raises(BrokenSealError):
         access.move_secrets_out_of_urls()

@@ -7,7 +7,7 @@ from playwright.sync_api import ConsoleMessage, Page
 _OF_THE_MACHINE = "net::ERR_NETWORK_CHANGED"
 
 
-def is_of_the_page(line: ConsoleMessage) -> bool:
+def concerns_page(line: ConsoleMessage) -> bool:
     return _OF_THE_MACHINE not in line.text
 
 
@@ -20,5 +20,5 @@ def complaints(page: Page) -> list[str]:
 
 
 def _hear(line: ConsoleMessage, found: list[str]) -> None:
-    if line.type == "error" and is_of_the_page(line):
+    if line.type == "error" and concerns_page(line):
         found.append(line.text)

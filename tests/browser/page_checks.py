@@ -65,7 +65,7 @@ def not_for_paper(page: Page) -> list[str]:
     )
 
 
-def bytes_of(responses: list[Response]) -> int:
+def sum_bytes(responses: list[Response]) -> int:
     """What these weigh on the wire: pages as they came, static files as whitenoise has them."""
     return sum(_weight(response) for response in responses if response.status == 200)
 

@@ -14,7 +14,7 @@ class Screen:
     status: int = 200
 
 
-def screens_of(demo_team: DemoTeam) -> list[Screen]:
+def list_screens(demo_team: DemoTeam) -> list[Screen]:
     """Every screen that a member comes to, with something on it."""
     ids, shas = demo_team.ids, demo_team.shas
     sides = f"baseline={shas[0]}&contender={shas[1]}"

@@ -49,7 +49,7 @@ def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     page.get_by_role("button", name="This is my host: pin this key").click()
     expect(page.get_by_text("refused to log in")).to_be_visible(timeout=30_000)
     if folder := os.environ.get("PITWALL_LOOK"):
-        look(page, Path(folder), "failed")
+        take_screenshots(page, Path(folder), "failed")
     assert Host.objects.get(name="rack-1").state == "unconfirmed"
 
     page.get_by_text("SSH settings", exact=True).click()
@@ -58,10 +58,10 @@ def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     expect(page.get_by_text("rack-1 is ready")).to_be_visible(timeout=60_000)
     expect(page.locator(".checks li[data-outcome=failed]")).to_have_count(0)
     if folder:
-        look(page, Path(folder), "ready")
+        take_screenshots(page, Path(folder), "ready")
 
 
-def look(page: Page, folder: Path, name: str) -> None:
+def take_screenshots(page: Page, folder: Path, name: str) -> None:
     for scheme, width in (("light", 1200), ("dark", 390)):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 900})

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from tests.support.commit_lines import line_of_commits
+from tests.support.commit_lines import build_line
 from tests.support.demo_team import raise_alert
 from tests.support.world import World
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> None:
     project, host = Project.objects.get(), Host.objects.get()
-    raise_alert(line_of_commits(world.personas.alice, project, host, slug="long", cases=2))
+    raise_alert(build_line(world.personas.alice, project, host, slug="long", cases=2))
     page.goto("/")
     page.get_by_role("link", name="Alerts 1 open").click()
     page.get_by_role("link", name="Hello: Requests per second").click()

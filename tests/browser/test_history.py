@@ -81,7 +81,7 @@ def _open(page: Page, query: str = "") -> Any:
     return page.get_by_role("slider").first
 
 
-def _shown(page: Page) -> tuple[float, float]:
+def _read_scale(page: Page) -> tuple[float, float]:
     scale = "Chart.getChart(document.querySelector('canvas[data-chart=history]')).scales.x"
     low, high = page.evaluate(f"[{scale}.min + 0.5, {scale}.max - 0.5]")
     return round(low, 3), round(high, 3)
@@ -104,23 +104,23 @@ def test_arrow_keys_move_along_the_commits_and_announce_them(page: Page, shas: l
 
 def test_the_zoom_is_in_the_address(page: Page, shas: list[str]) -> None:
     chart = _open(page)
-    assert _shown(page) == (0, COMMITS - 1)
+    assert _read_scale(page) == (0, COMMITS - 1)
     chart.focus()
     for key in ("End", "+", "+", "ArrowLeft"):
         page.keyboard.press(key)
     page.wait_for_url("**from=*")
     page.wait_for_timeout(200)
-    before = _shown(page)
+    before = _read_scale(page)
     assert before[1] - before[0] < COMMITS / 2
     assert f"to={shas[int(before[1])]}" in page.url
 
     page.goto(page.url)
     wait_until_drawn(page)
-    after = _shown(page)
+    after = _read_scale(page)
     assert after == (math.ceil(before[0]), math.floor(before[1]))
     page.get_by_role("button", name="All").click()
     page.wait_for_function("() => !location.search.includes('from=')")
-    assert _shown(page) == (0, COMMITS - 1)
+    assert _read_scale(page) == (0, COMMITS - 1)
 
 
 def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(page: Page, shas: list[str]) -> None:
@@ -133,7 +133,7 @@ def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(page: Page, shas: lis
         page.mouse.wheel(0, -200)
     page.wait_for_url("**from=*")
     page.wait_for_timeout(200)
-    low, high = _shown(page)
+    low, high = _read_scale(page)
     assert low > 5
     assert low < 0.72 * COMMITS < high
 
@@ -141,7 +141,7 @@ def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(page: Page, shas: lis
     page.mouse.move(middle[0] + box["width"] / 4, middle[1], steps=5)
     page.mouse.up()
     page.wait_for_timeout(100)
-    moved_low, moved_high = _shown(page)
+    moved_low, moved_high = _read_scale(page)
     assert moved_low < low
     assert moved_high - moved_low == pytest.approx(high - low, abs=0.01)
 
@@ -158,7 +158,7 @@ def test_shift_and_drag_zooms_to_a_range(page: Page, shas: list[str]) -> None:
     page.mouse.up()
     page.keyboard.up("Shift")
     page.wait_for_url("**from=*")
-    low, high = _shown(page)
+    low, high = _read_scale(page)
     assert 15 < low < 30 < high < 45
 
 
@@ -234,14 +234,14 @@ def test_touch_reads_values_zooms_and_selects(page: Page, shas: list[str]) -> No
         touch("touchMove", x)
     touch("touchEnd")
     expect(page.locator("#pointed-commit")).to_contain_text("Step 3")
-    assert _shown(page) == (0, COMMITS - 1)
+    assert _read_scale(page) == (0, COMMITS - 1)
 
     touch("touchStart", 0.4, 0.6)
     for apart in (0.15, 0.2, 0.3):
         touch("touchMove", 0.5 - apart, 0.5 + apart)
     touch("touchEnd")
     page.wait_for_url("**from=*")
-    low, high = _shown(page)
+    low, high = _read_scale(page)
     assert 10 < low < 30 < high < 50
     assert page.locator("#point article").count() == 0
 

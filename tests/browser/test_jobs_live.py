@@ -90,7 +90,7 @@ def test_a_profile_with_a_remote_load_generator_is_requested(page: Page, world: 
     expect(page.locator(".roles")).to_contain_text("target any T490s generator any tagged load")
 
 
-def _top_of(row: Locator) -> float:
+def _read_top(row: Locator) -> float:
     """Where it is seen in the window."""
     box = row.bounding_box()
     assert box is not None
@@ -115,7 +115,7 @@ def test_the_layout_is_stable_while_cases_progress_and_one_is_cancelled(
     button = last.get_by_role("button", name="Cancel")
     button.focus()
     assert page.evaluate("scrollY") > 0
-    before = _top_of(last)
+    before = _read_top(last)
     with page.expect_response(lambda answer: answer.status == 304):
         pass
 
@@ -124,11 +124,11 @@ def test_the_layout_is_stable_while_cases_progress_and_one_is_cancelled(
     expect(page.locator(f"#case-{cases[0]} td").first).to_have_text(re.compile("under way 1/5"))
     expect(page.locator(f"#case-{cases[1]} td").first).to_contain_text("1 failed")
     expect(button).to_be_focused()
-    assert _top_of(last) == pytest.approx(before, abs=1)
+    assert _read_top(last) == pytest.approx(before, abs=1)
 
     page.keyboard.press("Enter")
     expect(last.locator("td").first).to_contain_text("cancelled")
-    assert _top_of(last) == pytest.approx(before, abs=1)
+    assert _read_top(last) == pytest.approx(before, abs=1)
     left = Trial.objects.filter(job__run=run, case=cases[-1])
     assert set(left.values_list("state", "message")) == {("skipped", "cancelled by alice")}
     page.get_by_role("link", name="Failed 1").click()

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, Response
 
 from tests.browser import page_checks
 from tests.browser.conftest import log_in
-from tests.browser.console import is_of_the_page
-from tests.browser.screens import EMPTY, Screen, screens_of
+from tests.browser.console import concerns_page
+from tests.browser.screens import EMPTY, Screen, list_screens
 from tests.browser.screenshots import picture_screen, wait_until_drawn
 from tests.support.demo_team import make_demo_team
 from tests.support.factories import make_personas
@@ -37,14 +37,14 @@ class Visitor:
         self.faults: list[str] = []
         self._host = host
         self._screen = Screen(name="login", path="/")
-        self._seen: list[Response] = []
+        self._responses: list[Response] = []
         page.on("pageerror", lambda error: self._fault(str(error)))
         page.on("console", self._hear)
-        page.on("response", self._look_at)
+        page.on("response", self._check_response)
 
     def visit(self, screen: Screen) -> None:
         self._screen, page = screen, self.page
-        self._seen.clear()
+        self._responses.clear()
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         answer = page.goto(screen.path)
@@ -57,7 +57,7 @@ class Visitor:
 
     def _judge(self) -> None:
         page = self.page
-        weight = page_checks.bytes_of(self._seen)
+        weight = page_checks.sum_bytes(self._responses)
         if weight > page_checks.MOST_BYTES:
             self._fault(f"{weight} bytes")
         for fault in (*page_checks.too_wide(page), *page_checks.violations(page)):
@@ -84,11 +84,11 @@ class Visitor:
         # The browser itself reports a missing page.
         if line.type not in ("error", "warning") or "status of 4" in line.text:
             return
-        if is_of_the_page(line):
+        if concerns_page(line):
             self._fault(line.text)
 
-    def _look_at(self, response: Response) -> None:
-        self._seen.append(response)
+    def _check_response(self, response: Response) -> None:
+        self._responses.append(response)
         if urlsplit(response.url).netloc not in (self._host, ""):
             self._fault(f"asked {response.url}")
 
@@ -109,7 +109,7 @@ def test_every_screen_is_accessible_and_fits(visitor: Visitor, tmp_path: Path) -
     demo_team = make_demo_team(tmp_path)
     visitor.visit(Screen(name="login", path="/login"))
     log_in(visitor.page)
-    for screen in screens_of(demo_team):
+    for screen in list_screens(demo_team):
         visitor.visit(screen)
     assert "\n".join(visitor.faults) == ""
 

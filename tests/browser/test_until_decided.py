@@ -33,7 +33,7 @@ def test_the_plan_becomes_a_range_when_it_is_chosen(page: Page, world: World) ->
     expect(page.locator("main")).to_contain_text("first analysis after 5 clean blocks; 0 done")
 
 
-def _look(run: Run, **found: Any) -> None:
+def _create_analysis(run: Run, **found: Any) -> None:
     job = run.jobs.get()
     values = {"excluded": 0, "decided": False, "futile": False, "p_values": [0.2], **found}
     InterimAnalysis.objects.create(job=job, case=job.trials.all()[0].case, **values)
@@ -48,12 +48,14 @@ def test_the_page_shows_a_decided_case_immediately(page: Page, world: World) -> 
     cases = page.get_by_role("region", name="Cases")
     expect(cases).to_contain_text("0 of 1 done")
     trials.filter(round__lte=5).update(state="measured", validity="valid")
-    _look(run, blocks=5, verdict="inconclusive", needed_blocks=11, message="not decided: p50 +1 %")
+    _create_analysis(
+        run, blocks=5, verdict="inconclusive", needed_blocks=11, message="not decided: p50 +1 %"
+    )
     expect(cases).to_contain_text("after 5 blocks: not decided: p50 +1 %; needs about 6 more")
     expect(page.locator(".left")).to_contain_text("between")
     trials.filter(round__lte=7).update(state="measured", validity="valid")
     trials.filter(round__gt=7).update(state="not needed", message="decided after 7 blocks")
-    _look(run, blocks=7, verdict="equivalent", decided=True, message="no change")
+    _create_analysis(run, blocks=7, verdict="equivalent", decided=True, message="no change")
     expect(cases).to_contain_text("1 of 1 done")
     expect(cases).to_contain_text("decided after 7 blocks: no change")
     expect(page.locator("#live")).to_contain_text("14 of at most 40 trials, 26 not needed")

@@ -72,7 +72,7 @@ def world(personas: Personas, data_dir: Path, tmp_path: Path) -> CalibrationWorl
     return world
 
 
-def rates_of(differences: Sequence[float], base: float = 1000) -> list[float]:
+def build_rates(differences: Sequence[float], base: float = 1000) -> list[float]:
     """Two rates a pair, whose ln(second / first) are these."""
     return [rate for each in differences for rate in (base, base * math.exp(each))]
 
@@ -86,7 +86,7 @@ def _only(calibration: Calibration) -> dict[str, dict[str, float]]:
 
 
 def test_neighbouring_rounds_form_pairs(world: CalibrationWorld) -> None:
-    calibration = world.calibrate(rates_of(NOISY))
+    calibration = world.calibrate(build_rates(NOISY))
     rate = _only(calibration)["requests.rate"]
     expected = estimate_noise(NOISY)
     assert expected is not None
@@ -98,7 +98,7 @@ def test_neighbouring_rounds_form_pairs(world: CalibrationWorld) -> None:
 
 
 def test_a_calibration_records_what_it_measured(world: CalibrationWorld) -> None:
-    calibration = world.calibrate(rates_of(NOISY))
+    calibration = world.calibrate(build_rates(NOISY))
     assert (calibration.host, calibration.benchmark.slug) == (world.host, "hello")
     assert (calibration.commit.sha, calibration.epoch) == (world.shas[0], 0)
     assert calibration.message == ""
@@ -115,7 +115,7 @@ def test_a_calibration_is_evaluated_once_after_it_ended(world: CalibrationWorld)
 
 
 def test_other_runs_are_not_evaluated(world: CalibrationWorld) -> None:
-    run = world.measured(rates_of(NOISY))
+    run = world.measured(build_rates(NOISY))
     Run.objects.update(trigger="golden")
     judge_calibrations()
     assert not Calibration.objects.filter(run=run).exists()
@@ -125,7 +125,7 @@ def test_other_runs_are_not_evaluated(world: CalibrationWorld) -> None:
 def test_an_invalid_trial_excludes_its_pair(
     world: CalibrationWorld, change: dict[str, str]
 ) -> None:
-    run = world.measured(rates_of([*NOISY, 5.0]))
+    run = world.measured(build_rates([*NOISY, 5.0]))
     Trial.objects.filter(job__run=run, round=11).update(**change)
     judge_calibrations()
     rate = _only(Calibration.objects.get())["requests.rate"]
@@ -136,7 +136,7 @@ def test_an_invalid_trial_excludes_its_pair(
 
 
 def test_pairs_do_not_span_a_gap(world: CalibrationWorld) -> None:
-    run = world.measured(rates_of([*NOISY, 0.0]))
+    run = world.measured(build_rates([*NOISY, 0.0]))
     # Of rounds 3 and 5 no pair is made: they are of different pairs.
     Trial.objects.filter(job__run=run, round__in=[4, 6]).update(validity="invalid")
     judge_calibrations()
@@ -162,7 +162,7 @@ def test_a_failed_run_is_reported_in_the_calibration(world: CalibrationWorld) ->
 
 
 def test_the_database_refuses_to_change_one(world: CalibrationWorld) -> None:
-    calibration = world.calibrate(rates_of(NOISY))
+    calibration = world.calibrate(build_rates(NOISY))
     with pytest.raises(IntegrityError, match="never changed once written"), transaction.atomic():
         Calibration.objects.filter(pk=calibration.pk).update(epoch=7)
 
@@ -171,7 +171,7 @@ def test_each_case_has_its_own_noise(world: CalibrationWorld) -> None:
     project = world.plan().definition.benchmark.project
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
     make_definition(world.personas.alice, project, source=source)
-    sights = list_sensitivities(world.calibrate(rates_of(NOISY)))
+    sights = list_sensitivities(world.calibrate(build_rates(NOISY)))
     assert [sight.metric.key for sight in sights] == [
         *("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     ] * 2
@@ -180,9 +180,9 @@ def test_each_case_has_its_own_noise(world: CalibrationWorld) -> None:
 
 
 def test_the_newest_calibration_of_the_current_epoch_counts(world: CalibrationWorld) -> None:
-    world.calibrate(rates_of([5 * each for each in NOISY]))
-    newest = world.calibrate(rates_of(NOISY))
-    other = world.calibrate(rates_of(NOISY), "other")
+    world.calibrate(build_rates([5 * each for each in NOISY]))
+    newest = world.calibrate(build_rates(NOISY))
+    other = world.calibrate(build_rates(NOISY), "other")
     assert set(present_calibrations(world.host)) == {newest, other}
 
     snapshot = HostSnapshot.objects.create(host=world.host, facts={}, fingerprint="new")
@@ -191,13 +191,13 @@ def test_the_newest_calibration_of_the_current_epoch_counts(world: CalibrationWo
     )
     assert present_calibrations(world.host) == []
     assert "here has changed since it was calibrated" in world.forecast()
-    again = world.calibrate(rates_of(NOISY))
+    again = world.calibrate(build_rates(NOISY))
     assert (again.epoch, present_calibrations(world.host)) == (1, [again])
 
 
 def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
     assert world.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
-    calibration = world.calibrate(rates_of(NOISY))
+    calibration = world.calibrate(build_rates(NOISY))
     noise = estimate_noise(NOISY)
     assert noise is not None
     seen = compute_smallest_change(noise.sigma, 7) * 100
@@ -210,9 +210,9 @@ def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
 
 
 def test_a_forecast_from_another_benchmark_names_it(world: CalibrationWorld) -> None:
-    world.calibrate(rates_of(NOISY), "other")
+    world.calibrate(build_rates(NOISY), "other")
     assert world.forecast().endswith("(by its noise with Other: not calibrated with this one)")
-    world.calibrate(rates_of(NOISY))
+    world.calibrate(build_rates(NOISY))
     assert "Other" not in world.forecast()
 
 

@@ -76,11 +76,11 @@ class GoldenWorld(World):
 @pytest.fixture
 def world(personas: Personas, data_dir: Path, tmp_path: Path) -> GoldenWorld:
     world = GoldenWorld.make(personas, tmp_path)
-    set_golden(member=world.alice, host_id=world.host.pk, new=_wanted(world))
+    set_golden(member=world.alice, host_id=world.host.pk, new=_build_golden(world))
     return world
 
 
-def _wanted(world: GoldenWorld, **changes: Any) -> NewGolden:
+def _build_golden(world: GoldenWorld, **changes: Any) -> NewGolden:
     given = {"benchmark": "hello", "commit": world.shas[0], "every_hours": 1}
     return NewGolden(**{**given, **changes})
 
@@ -226,7 +226,7 @@ def test_a_golden_run_is_due_after_finished_jobs(world: GoldenWorld) -> None:
     set_golden(
         member=world.personas.alice,
         host_id=world.host.pk,
-        new=_wanted(world, every_hours=None, every_jobs=2),
+        new=_build_golden(world, every_hours=None, every_jobs=2),
     )
     world.now = utc_now()
     world.golden_run(1000)
@@ -296,7 +296,7 @@ def test_an_error_of_one_host_does_not_stop_another(
     world: GoldenWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_local_host(world.personas.alice, "there")
-    set_golden(member=world.personas.alice, host_id=other.pk, new=_wanted(world))
+    set_golden(member=world.personas.alice, host_id=other.pk, new=_build_golden(world))
     GoldenCheck.objects.filter(host=world.host).update(judged=False)
     monkeypatch.setattr("orchestrator.calibration.golden.judge_golden", lambda check: 1 / 0)
     advance_golden_checks(world.now)
@@ -306,7 +306,9 @@ def test_an_error_of_one_host_does_not_stop_another(
 def test_another_commit_resets_the_reference(world: GoldenWorld) -> None:
     world.golden_runs([1000, 1000, 1000])
     set_golden(
-        member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, commit=world.shas[1])
+        member=world.personas.alice,
+        host_id=world.host.pk,
+        new=_build_golden(world, commit=world.shas[1]),
     )
     assert (world.check.last_run, world.check.message) == (None, "")
     assert world.golden_run(800).verdict == "learning"
@@ -315,7 +317,7 @@ def test_another_commit_resets_the_reference(world: GoldenWorld) -> None:
 def test_the_same_commit_keeps_the_reference(world: GoldenWorld) -> None:
     world.golden_runs([1000, 1000, 1000])
     set_golden(
-        member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, tolerance=0.3)
+        member=world.personas.alice, host_id=world.host.pk, new=_build_golden(world, tolerance=0.3)
     )
     assert world.golden_run(850).verdict == "steady"
 
@@ -336,7 +338,7 @@ def test_an_invalid_golden_run_is_reported(
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         set_golden(
-            member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, **changes)
+            member=world.personas.alice, host_id=world.host.pk, new=_build_golden(world, **changes)
         )
     assert caught.value.field == field
 
@@ -347,7 +349,7 @@ def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(world: GoldenWor
         (world.personas.mallory, NotFoundError),
     ):
         with pytest.raises(error):
-            set_golden(member=member, host_id=world.host.pk, new=_wanted(world))
+            set_golden(member=member, host_id=world.host.pk, new=_build_golden(world))
         with pytest.raises(error):
             remove_golden(member=member, host_id=world.host.pk)
     assert load_golden_statuses(world.personas.mallory) == {}

@@ -12,7 +12,7 @@ import pytest
 from tests.support.engine import Engine, running_engine, server
 from tests.support.factories import Personas, make_definition, make_personas, make_project
 from tests.support.fleet import ANYWHERE, add_hosts
-from tests.support.netns import NamespaceHost, fleet_of_hosts
+from tests.support.netns import NamespaceHost, run_hosts
 
 #: Trials so long that a fault can hit one; the rest of what a job does is as short as it can be.
 BENCHMARK = ANYWHERE.replace("duration_s: 0.6", "duration_s: 1.2")
@@ -28,7 +28,7 @@ def hosts(
     request: pytest.FixtureRequest, tmp_path: Path, team: Personas
 ) -> Iterator[list[NamespaceHost]]:
     """Two hosts, or what the test's parameter says of them."""
-    with fleet_of_hosts(tmp_path, **{"count": 2, **getattr(request, "param", {})}) as running:
+    with run_hosts(tmp_path, **{"count": 2, **getattr(request, "param", {})}) as running:
         add_hosts(team.alice, running)
         yield running
 

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.core.errors import HostError, UnreachableError
 from orchestrator.transport.ssh import SshTransport
 from tests.support.bridge import ip
-from tests.support.netns import NamespaceHost, fleet_of_hosts
+from tests.support.netns import NamespaceHost, run_hosts
 from tests.support.programs import program
 from tests.support.waiting import wait_until
 
@@ -38,69 +38,69 @@ with fleet_of_hosts(pathlib.Path(sys.argv[1]), count=1, disk_bytes=1_000_000) as
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[list[NamespaceHost]]:
-    with fleet_of_hosts(tmp_path, count=2) as running:
+    with run_hosts(tmp_path, count=2) as running:
         yield running
 
 
-def said(host: NamespaceHost, *argv: str) -> str:
+def run_on_host(host: NamespaceHost, *argv: str) -> str:
     with SshTransport(host.login(), connect_timeout_s=2) as transport:
         return transport.run(argv, timeout_s=20).stdout.decode().strip()
 
 
 def leave_behind(host: NamespaceHost) -> None:
-    said(host, "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 &")
+    run_on_host(host, "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 &")
     wait_until(lambda: [line.split()[1:] for line in host.processes()] == [["sleep", "1000"]])
 
 
 def test_each_host_has_its_own_name_and_processes(hosts: list[NamespaceHost]) -> None:
-    assert [said(host, "hostname") for host in hosts] == ["a", "b"]
+    assert [run_on_host(host, "hostname") for host in hosts] == ["a", "b"]
     leave_behind(hosts[0])
     assert hosts[1].processes() == []
-    assert "sleep 1000" in said(hosts[0], "ps", "-A", "-o", "args")
-    assert "sleep 1000" not in said(hosts[1], "ps", "-A", "-o", "args")
+    assert "sleep 1000" in run_on_host(hosts[0], "ps", "-A", "-o", "args")
+    assert "sleep 1000" not in run_on_host(hosts[1], "ps", "-A", "-o", "args")
 
 
 def test_hosts_can_reach_each_other(hosts: list[NamespaceHost]) -> None:
     other = hosts[1].address
     program = f"import socket; print(socket.create_connection(('{other}', 22), 5).recv(3))"
-    assert said(hosts[0], "python3", "-c", program) == "b'SSH'"
+    assert run_on_host(hosts[0], "python3", "-c", program) == "b'SSH'"
 
 
 def test_a_link_is_cut_and_restored(hosts: list[NamespaceHost]) -> None:
     hosts[0].cut()
     with pytest.raises(UnreachableError):
-        said(hosts[0], "true")
-    assert said(hosts[1], "hostname") == "b"
+        run_on_host(hosts[0], "true")
+    assert run_on_host(hosts[1], "hostname") == "b"
     hosts[0].fix()
     wait_until(hosts[0].answers)
-    assert said(hosts[0], "hostname") == "a"
+    assert run_on_host(hosts[0], "hostname") == "a"
 
 
 def test_killing_an_sshd_kills_nothing_else(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].kill_sshd()
     with pytest.raises(UnreachableError):
-        said(hosts[0], "true")
+        run_on_host(hosts[0], "true")
     assert len(hosts[0].processes()) == 1
     hosts[0].start_sshd()
-    assert said(hosts[0], "hostname") == "a"
+    assert run_on_host(hosts[0], "hostname") == "a"
 
 
 def test_a_reboot_ends_all_processes_of_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].reboot()
     assert hosts[0].processes() == []
-    assert said(hosts[0], "hostname") == "a"
+    assert run_on_host(hosts[0], "hostname") == "a"
 
 
 def test_a_process_is_killed_by_its_pid_on_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
-    hosts[0].kill_process(int(said(hosts[0], "pgrep", "-n", "sleep")))
+    hosts[0].kill_process(int(run_on_host(hosts[0], "pgrep", "-n", "sleep")))
     wait_until(lambda: hosts[0].processes() == [])
 
 
 def test_a_disk_is_filled_and_freed(tmp_path: Path) -> None:
-    with fleet_of_hosts(tmp_path, count=1, disk_bytes=1_000_000) as (host,):
+    with run_hosts(tmp_path, count=1, disk_bytes=1_000_000) as (host,):
         with SshTransport(host.login()) as transport:
             host.fill_disk()
             with pytest.raises(HostError):
@@ -112,15 +112,18 @@ def test_a_disk_is_filled_and_freed(tmp_path: Path) -> None:
 
 
 def test_the_clock_of_a_host_is_shifted(tmp_path: Path) -> None:
-    with fleet_of_hosts(tmp_path, count=2, clocks=True) as (host, other):
+    with run_hosts(tmp_path, count=2, clocks=True) as (host, other):
         host.shift_clock(3600)
-        ours, theirs = (float(said(each, "python3", "-c", CLOCK)) for each in (other, host))
+        ours, theirs = (float(run_on_host(each, "python3", "-c", CLOCK)) for each in (other, host))
         assert theirs - ours > 3000
-        assert [said(each, "python3", "-c", NEW_FILE) for each in (host, other)] == ["new", "new"]
+        assert [run_on_host(each, "python3", "-c", NEW_FILE) for each in (host, other)] == [
+            "new",
+            "new",
+        ]
 
 
 def test_no_namespace_or_process_is_left(tmp_path: Path) -> None:
-    with fleet_of_hosts(tmp_path, count=1) as (host,):
+    with run_hosts(tmp_path, count=1) as (host,):
         leave_behind(host)
         names = host.network.namespace(""), host.network.bridge
     assert host.processes() == []
@@ -135,7 +138,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
         number = int(other.stdout.readline())
         os.kill(other.pid, signal.SIGKILL)
     assert f"pitwall-{number}-a" in ip("netns", "list")
-    with fleet_of_hosts(tmp_path, count=1) as (host,):
+    with run_hosts(tmp_path, count=1) as (host,):
         left = ip("netns", "list").split()
         assert number == host.network.number or f"pitwall-{number}-a" not in left
         assert f"pitwall-{number}-a {tmp_path}/other" not in Path("/proc/self/mounts").read_text()

@@ -12,13 +12,13 @@ from tests.support.factories import finish_run
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def asked(world, **changes):
+def build_run_args(world, **changes):
     words = {"benchmark": "hello", "hosts": "here", "baseline": world.shas[0],
              "contender": world.shas[1], **changes}  # fmt: skip
     return ["run", *(part for name, text in words.items() if text for part in (f"--{name}", text))]
 
 
-def run_of(process):
+def wait_for_run(process):
     """The run that the command has asked for."""
     until = time.monotonic() + 30
     while process.poll() is None and time.monotonic() < until:
@@ -29,8 +29,8 @@ def run_of(process):
 
 
 def test_run_waits_and_prints_only_the_id(start, world):
-    waiting = start(*asked(world), "--wait")
-    run = run_of(waiting)
+    waiting = start(*build_run_args(world), "--wait")
+    run = wait_for_run(waiting)
     finish_run(run, (1000, 1000))
     out, err = waiting.communicate(timeout=60)
     assert (waiting.returncode, out) == (0, f"{run.pk}\n"), err
@@ -40,15 +40,15 @@ def test_run_waits_and_prints_only_the_id(start, world):
 
 
 def test_a_cancelled_run_is_reported(start, world):
-    waiting = start(*asked(world), "--wait")
-    cancel_run(member=world.personas.alice, run_id=run_of(waiting).pk)
+    waiting = start(*build_run_args(world), "--wait")
+    cancel_run(member=world.personas.alice, run_id=wait_for_run(waiting).pk)
     _, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 2
     assert "the run was cancelled" in err
 
 
 def test_waiting_ends_at_the_timeout(pitwall, world):
-    done = pitwall(*asked(world), "--wait", "--timeout", "0.2s")
+    done = pitwall(*build_run_args(world), "--wait", "--timeout", "0.2s")
     assert done.status == 2
     assert "the run is queued after" in done.err
     assert Run.objects.get().state == "queued"
@@ -105,21 +105,21 @@ def test_a_job_summary_is_written(pitwall, world, tmp_path):
 
 
 def test_a_retried_build_does_not_measure_again(pitwall, world):
-    first = pitwall(*asked(world), "--once")
-    assert pitwall(*asked(world), "--once").out == first.out
+    first = pitwall(*build_run_args(world), "--once")
+    assert pitwall(*build_run_args(world), "--once").out == first.out
     assert Run.objects.count() == 1
     # A run that failed answers nothing: it is asked for once more, and only once.
     cancel_run(member=world.personas.alice, run_id=Run.objects.get().pk)
-    second = pitwall(*asked(world), "--once")
+    second = pitwall(*build_run_args(world), "--once")
     assert second.out != first.out
-    assert pitwall(*asked(world), "--once").out == second.out
+    assert pitwall(*build_run_args(world), "--once").out == second.out
     assert Run.objects.count() == 2
-    assert pitwall(*asked(world)).out not in (first.out, second.out)
+    assert pitwall(*build_run_args(world)).out not in (first.out, second.out)
 
 
 def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, world, monkeypatch):
     monkeypatch.chdir(world.repository)
-    words = asked(world, baseline="", contender="")
+    words = build_run_args(world, baseline="", contender="")
     pitwall(*words, "--merge-base", "main")
     run = Run.objects.get()
     # The head is the third commit, of main itself: its first parent is the baseline.
@@ -132,14 +132,14 @@ def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, world, monkeypatc
 def test_a_baseline_rule_is_resolved_by_the_server(pitwall, world, rule, found):
     """Only the first of three commits was measured; where the command runs there is no checkout."""
     finish_run(world.queue_run(0), (1000,))
-    done = pitwall(*asked(world, baseline=rule, contender=""), "--ref", "main")
+    done = pitwall(*build_run_args(world, baseline=rule, contender=""), "--ref", "main")
     assert done.status == 0, done.err
     run = Run.objects.get(state="queued")
     assert [each.commit.sha for each in run.variants.all()] == [world.shas[found], world.shas[2]]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"hosts": "here,nowhere"}, "no host named nowhere"),
         ({"contender": "nosuchbranch"}, "nosuchbranch"),
@@ -147,18 +147,18 @@ def test_a_baseline_rule_is_resolved_by_the_server(pitwall, world, rule, found):
         ({"baseline": "newest-measured:main"}, "none was measured"),
     ],
 )
-def test_a_refused_request_is_reported(pitwall, world, changes, said):
-    done = pitwall(*asked(world, **changes))
+def test_a_refused_request_is_reported(pitwall, world, changes, message):
+    done = pitwall(*build_run_args(world, **changes))
     assert done.status == 2
-    assert said in done.err
+    assert message in done.err
     assert Run.objects.count() == 0
 
 
 def test_a_viewer_cannot_start_runs_and_a_stranger_finds_none(pitwall, world, bob, mallory):
     run = world.measure_run(1000, 1000)
-    assert pitwall(*asked(world), token=bob.secret).status == 2
+    assert pitwall(*build_run_args(world), token=bob.secret).status == 2
     assert pitwall("compare", str(run.pk), token=bob.secret).status == 0
-    for words in (["compare", str(run.pk)], ["wait", str(run.pk)], asked(world)):
+    for words in (["compare", str(run.pk)], ["wait", str(run.pk)], build_run_args(world)):
         assert pitwall(*words, token=mallory.secret).status == 2
     assert "hello" not in pitwall("hosts", token=mallory.secret).out
     assert Run.objects.count() == 1

@@ -52,7 +52,7 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("source", "words", "said"),
+    ("source", "words", "message"),
     [
         (SHORT, ["--contender", "nosuch"], "nosuch is not a commit"),
         (SHORT.replace("path: /hello", "pth: /hello"), [], "subject.ready.pth"),
@@ -62,10 +62,10 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
     ],
 )
 def test_a_local_run_reports_what_it_cannot_measure(
-    tmp_path: Path, source: str, words: list[str], said: str
+    tmp_path: Path, source: str, words: list[str], message: str
 ) -> None:
     make_repository(tmp_path / "repository", [{"server.py": HELLO, "bench.yaml": source}])
     done = local(tmp_path / "repository", *words)
     assert done.returncode == 2
-    assert said in done.stderr, done.stderr
+    assert message in done.stderr, done.stderr
     assert "Traceback" not in done.stderr

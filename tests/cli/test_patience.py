@@ -21,7 +21,7 @@ class Scripted(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         server: Any = self.server
-        server.asked.append((self.path, self.headers["Authorization"]))
+        server.requests.append((self.path, self.headers["Authorization"]))
         answer = server.answers.pop(0)
         if answer is None:
             self.close_connection = True
@@ -40,7 +40,7 @@ class Scripted(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Any]:
     running: Any = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-    running.answers, running.asked = [], []
+    running.answers, running.requests = [], []
     thread = threading.Thread(target=running.serve_forever, args=(0.01,))
     thread.start()
     yield running
@@ -49,7 +49,7 @@ def server() -> Iterator[Any]:
     running.server_close()
 
 
-def client_of(server: Any, pauses: list[float], **changes: Any) -> Client:
+def build_client(server: Any, pauses: list[float], **changes: Any) -> Client:
     port = server.server_address[1]
     return Client(f"http://127.0.0.1:{port}", TOKEN, sleep=pauses.append, **changes)
 
@@ -57,8 +57,8 @@ def client_of(server: Any, pauses: list[float], **changes: Any) -> Client:
 def test_temporary_errors_are_retried(server: Any) -> None:
     pauses: list[float] = []
     server.answers = [None, (503, {}, b""), (429, {"Retry-After": "7"}, b"{}"), (502, {}, b""), OK]
-    assert client_of(server, pauses).get("hosts") == {"answer": 42}
-    assert [path for path, _ in server.asked] == ["/api/v1/hosts"] * 5
+    assert build_client(server, pauses).get("hosts") == {"answer": 42}
+    assert [path for path, _ in server.requests] == ["/api/v1/hosts"] * 5
     # Longer and longer, but for the server that said how long.
     assert pauses[2] == 7
     assert 0.25 <= pauses[0] <= 0.5 <= pauses[1] <= 1 <= pauses[3] <= 4
@@ -69,7 +69,7 @@ def test_the_progress_of_a_fetch_is_shown_with_the_next_try(server: Any) -> None
     fetch = b'{"type": "fetch-running", "detail": "the repository of web is being fetched%b"}'
     answers = [fetch % b"", fetch % b"", fetch % b" (12 %)"]
     server.answers = [*((503, {"Retry-After": "1"}, body) for body in answers), OK]
-    assert client_of(server, [], tell=lines.append).get("runs") == {"answer": 42}
+    assert build_client(server, [], tell=lines.append).get("runs") == {"answer": 42}
     assert lines == [
         "the repository of web is being fetched; trying again in 1.00 s",
         "the repository of web is being fetched (12 %); trying again in 1.00 s",
@@ -80,16 +80,16 @@ def test_retries_end_with_a_message_and_a_fix(server: Any) -> None:
     pauses: list[float] = []
     server.answers = [(503, {"Retry-After": "3600"}, b'{"detail": "back in an hour"}')]
     with pytest.raises(RefusedError, match="back in an hour"):
-        client_of(server, pauses).get("hosts")
+        build_client(server, pauses).get("hosts")
     assert pauses == []
     server.answers = [None] * 20
     with pytest.raises(NoAnswerError, match=r"cannot be reached .* is PITWALL_URL right"):
-        client_of(server, pauses, patience_s=10).get("hosts")
+        build_client(server, pauses, patience_s=10).get("hosts")
     assert sum(pauses) <= 10
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ((302, {"Location": "https://elsewhere.example/"}, b""), "redirects to https://elsewhere"),
         ((200, {}, b"<html>"), "is not JSON"),
@@ -105,13 +105,13 @@ def test_retries_end_with_a_message_and_a_fix(server: Any) -> None:
         ),
     ],
 )  # fmt: skip
-def test_permanent_errors_are_not_retried(server: Any, answer: Any, said: str) -> None:
+def test_permanent_errors_are_not_retried(server: Any, answer: Any, message: str) -> None:
     server.answers = [answer]
     with pytest.raises(NoAnswerError) as refused:
-        client_of(server, []).get("hosts")
-    assert said in str(refused.value)
+        build_client(server, []).get("hosts")
+    assert message in str(refused.value)
     assert TOKEN not in str(refused.value)
-    assert server.asked == [("/api/v1/hosts", f"Bearer {TOKEN}")]
+    assert server.requests == [("/api/v1/hosts", f"Bearer {TOKEN}")]
 
 
 @pytest.mark.parametrize(

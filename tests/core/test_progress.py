@@ -22,7 +22,7 @@ def _progress(out: io.StringIO, clock: Clock) -> Progress:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said", "text"),
+    ("seconds", "reported", "text"),
     [
         (3, None, "Importing  3 s"),
         (75, (1200, None, "checked"), "Importing  1,200  1 min 15 s  checked"),
@@ -34,11 +34,11 @@ def _progress(out: io.StringIO, clock: Clock) -> Progress:
     ],
 )
 def test_progress_shows_count_share_and_remaining_time(
-    seconds: float, said: tuple[int, int | None, str] | None, text: str
+    seconds: float, reported: tuple[int, int | None, str] | None, text: str
 ) -> None:
     show = _progress(io.StringIO(), Clock())
-    if said is not None:
-        show(*said)
+    if reported is not None:
+        show(*reported)
     assert show.text(seconds) == text
 
 

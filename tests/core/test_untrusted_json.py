@@ -23,11 +23,11 @@ def test_invalid_utf_8_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data",
     [b"", b"{", b"NaN", b"[-Infinity]", b"1e999", b"[1E+400]", b"9" * 400, b"[" * 100_000,
      b'{"a": "\0"}'],
-    ids=lambda said: repr(said[:12]),
+    ids=lambda data: repr(data[:12]),
 )  # fmt: skip
-def test_invalid_json_and_infinite_numbers_are_refused(said: bytes) -> None:
+def test_invalid_json_and_infinite_numbers_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        parse_json(said)
+        parse_json(data)

@@ -14,11 +14,11 @@ def forwarded(url: str) -> Iterator[str]:
     query = parse_qs(parts.query)
     if parts.scheme == "redis+socket":
         path = unquote(parts.netloc + parts.path)
-        with _port_of(path) as port:
+        with _forward_port(path) as port:
             yield f"redis://127.0.0.1:{port}/{query.get('virtual_host', ['0'])[0].strip('/')}"
     elif host := query.get("host", [""])[0]:
         number = query.get("port", ["5432"])[0]
-        with _port_of(f"{host}/.s.PGSQL.{number}") as port:
+        with _forward_port(f"{host}/.s.PGSQL.{number}") as port:
             login = parts.netloc.rpartition("@")[0]
             yield f"postgresql://{login}@127.0.0.1:{port}{parts.path}"
     else:
@@ -26,7 +26,7 @@ def forwarded(url: str) -> Iterator[str]:
 
 
 @contextmanager
-def _port_of(path: str) -> Iterator[int]:
+def _forward_port(path: str) -> Iterator[int]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

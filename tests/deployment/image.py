@@ -121,7 +121,7 @@ class Image:
         (self.root / target.lstrip("/")).mkdir(parents=True, exist_ok=True)
         self.mounts.append((kind, source, target))
 
-    def folder_of(self, volume: str) -> Path:
+    def find_folder(self, volume: str) -> Path:
         """Of this machine."""
         return next(Path(source) for _, source, target in self.mounts if target == volume)
 

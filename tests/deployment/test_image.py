@@ -108,7 +108,7 @@ def test_the_demo_adds_the_sample_host(image: Image) -> None:
     with laid_out("agent", ["/home/bench", "/keys"]) as agent:
         config = agent.root / "opt/agent/sshd_config"
         config.write_text(config.read_text().replace("Port 2222", f"Port {ssh}"))
-        keys = agent.folder_of("/keys")
+        keys = agent.find_folder("/keys")
         image.bind("rw", str(keys), "/keys")
         with _running(agent, words(agent.stage.all("CMD")[0])):
             check = words(agent.stage.all("HEALTHCHECK")[0])

@@ -31,7 +31,7 @@ def facts(**tools: Any) -> dict[str, Any]:
 
 
 def leased(
-    personas: Personas, folder: Path, source: str, rounds: int = 1, commits: int = 2, **asked: Any
+    personas: Personas, folder: Path, source: str, rounds: int = 1, commits: int = 2, **fields: Any
 ) -> Job:
     """A job that serves on the host `one` and puts its load from `two`, with its turn taken."""
     project, shas = make_project(personas.alice, folder / "origin")
@@ -41,7 +41,7 @@ def leased(
         Host.objects.filter(pk=host.pk).update(data_address=address)
         record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
     placement = {"target": "host:one", "generator": "host:two"}
-    request = {"rounds": rounds, "placements": (placement,), "hosts": (), **asked}
+    request = {"rounds": rounds, "placements": (placement,), "hosts": (), **fields}
     run = make_run(personas.alice, shas[:commits], **request)
     leasing.lease_queued_jobs()
     job = claims.claim_job(run.jobs.get().pk)

@@ -12,15 +12,15 @@ STATUS = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0,
 FACTS = {"facts": {"hostname": "h", "threads": 4}}
 
 
-def agent_that_says(said: Any) -> Agent:
+def build_agent(response: Any) -> Agent:
     transport = FakeTransport()
-    data = said if isinstance(said, bytes) else json.dumps(said).encode()
+    data = response if isinstance(response, bytes) else json.dumps(response).encode()
     transport.answer(("python3",), succeeded(data))
     return Agent(transport, python="python3")
 
 
 @pytest.mark.parametrize(
-    ("said", "where"),
+    ("response", "where"),
     [
         ({**STATUS, "events": None}, "events"),
         ({**STATUS, "events": [{"event": "phase"}]}, r"events\.0\.t"),
@@ -37,9 +37,9 @@ def agent_that_says(said: Any) -> Agent:
         ({"error": {}}, "failed without a message"),
     ],
 )
-def test_an_invalid_status_is_an_error_of_the_host(said: Any, where: str) -> None:
+def test_an_invalid_status_is_an_error_of_the_host(response: Any, where: str) -> None:
     with pytest.raises(AgentError, match=where):
-        agent_that_says(said).status("j", "s", 0)
+        build_agent(response).status("j", "s", 0)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_an_invalid_status_is_an_error_of_the_host(said: Any, where: str) -> Non
 )
 def test_invalid_facts_are_an_error_of_the_host(facts: Any) -> None:
     with pytest.raises(AgentError, match="facts"):
-        agent_that_says({"facts": facts}).facts()
+        build_agent({"facts": facts}).facts()
 
 
 def test_valid_responses_are_accepted_with_additional_fields() -> None:
     response = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
-    status = agent_that_says(response).status("j", "s", 0)
+    status = build_agent(response).status("j", "s", 0)
     assert status["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]
-    assert agent_that_says(FACTS).facts() == FACTS["facts"]
+    assert build_agent(FACTS).facts() == FACTS["facts"]

@@ -79,21 +79,21 @@ def test_a_job_without_tls_has_no_certificates(personas: Personas, tmp_path: Pat
     assert Job.objects.get(pk=job.pk).tls is None
 
 
-def secrets_of_plans(job: Job) -> set[str | None]:
+def read_secrets(job: Job) -> set[str | None]:
     plans = build_round_plans(job, JobHosts(job), ports={})
     return {json.loads(plan)["secret"] for plan in plans.values()}
 
 
 def test_hosts_of_a_job_share_a_secret_that_no_table_shows(job: Job) -> None:
-    (secret,) = secrets_of_plans(job)
+    (secret,) = read_secrets(job)
     assert secret is not None
     assert re.fullmatch("[0-9a-f]{64}", secret)
-    assert secrets_of_plans(Job.objects.get(pk=job.pk)) == {secret}
+    assert read_secrets(Job.objects.get(pk=job.pk)) == {secret}
     assert leaks(tables(), {"secret of the job": secret}) == []
 
 
 def test_the_shared_secret_is_deleted_with_the_job(job: Job) -> None:
-    secrets_of_plans(job)
+    read_secrets(job)
     Job.objects.filter(pk=job.pk).update(tls=None)
     with pytest.raises(IntegrityError, match="job_secret_while_active"), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(state="failed")
@@ -102,7 +102,7 @@ def test_the_shared_secret_is_deleted_with_the_job(job: Job) -> None:
 
 
 def test_another_attempt_gets_another_shared_secret(job: Job) -> None:
-    secrets_of_plans(job)
+    read_secrets(job)
     claims.requeue_job(job, "gone", wait_s=0)
     assert Job.objects.get(pk=job.pk).sealed_secret is None
 

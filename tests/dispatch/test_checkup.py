@@ -18,7 +18,7 @@ from tests.support.factories import Personas, make_local_host
 Says = Callable[[Sequence[str]], CommandResult]
 
 
-def _says(stdout: str = "", *, status: int = 0, stderr: str = "") -> CommandResult:
+def _build_result(stdout: str = "", *, status: int = 0, stderr: str = "") -> CommandResult:
     return CommandResult(exit_status=status, stdout=stdout.encode(), stderr=stderr.encode())
 
 
@@ -26,10 +26,10 @@ class Machine:
     """In place of a transport: what it answers to a command."""
 
     def __init__(self, says: Says) -> None:
-        self._says = says
+        self._output = says
 
     def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
-        return self._says(argv)
+        return self._output(argv)
 
 
 @pytest.fixture
@@ -58,10 +58,18 @@ def _try(
 @pytest.mark.parametrize(
     ("answer", "words", "command"),
     [
-        (_says(status=127), "there is no such command", "sudo apt install python3"),
-        (_says("3.8.10 \n"), "is Python 3.8.10; the agent needs 3.9", "sudo apt install python3"),
-        (_says("3.11.2 zlib,ssl\n"), "lacks parts of its standard library: zlib,ssl", "python3"),
-        (_says(status=2, stderr="Unknown option: -I"), "Unknown option: -I", "python3"),
+        (_build_result(status=127), "there is no such command", "sudo apt install python3"),
+        (
+            _build_result("3.8.10 \n"),
+            "is Python 3.8.10; the agent needs 3.9",
+            "sudo apt install python3",
+        ),
+        (
+            _build_result("3.11.2 zlib,ssl\n"),
+            "lacks parts of its standard library: zlib,ssl",
+            "python3",
+        ),
+        (_build_result(status=2, stderr="Unknown option: -I"), "Unknown option: -I", "python3"),
     ],
 )
 def test_an_unsuitable_python_fails_with_instructions(
@@ -110,7 +118,11 @@ def test_a_wrong_clock_warns(
     # A local host shares our clock, and so has no such step.
     Host.objects.update(transport="ssh", state="maintenance")
     check = _try(
-        host, personas, monkeypatch, CheckStep.CLOCK, lambda _: _says(f"{time.time() + off_s!r}\n")
+        host,
+        personas,
+        monkeypatch,
+        CheckStep.CLOCK,
+        lambda _: _build_result(f"{time.time() + off_s!r}\n"),
     )
     assert check.outcome == outcome
     assert words in check.message
@@ -134,7 +146,7 @@ def test_a_busy_host_warns(
     look: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    answer = _says(json.dumps({"interference": look}))
+    answer = _build_result(json.dumps({"interference": look}))
     check = _try(host, personas, monkeypatch, CheckStep.QUIET, lambda _: answer)
     assert (check.outcome, words in check.message) == (outcome, True)
 
@@ -152,6 +164,6 @@ def test_usable_load_tools_of_a_host_are_reported(
 ) -> None:  # fmt: skip
     settings.LOAD_TOOLS = {}
     record_snapshot(host=host, facts={"system": "Linux", "machine": "aarch64", "tools": tools})
-    check = _try(host, personas, monkeypatch, CheckStep.TOOLS, lambda _: _says())
+    check = _try(host, personas, monkeypatch, CheckStep.TOOLS, lambda _: _build_result())
     assert (check.outcome, words in check.message) == (outcome, True)
     assert "Linux aarch64" in json.dumps(check.remedies)

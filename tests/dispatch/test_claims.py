@@ -28,7 +28,7 @@ from orchestrator.fleet.check_requests import (
 from orchestrator.runs.models import Job
 from tests.support.engine import ROOT, own_database_url
 from tests.support.factories import make_personas
-from tests.support.hostile_host import answer, calls_of, job_on_hostile_host, status
+from tests.support.hostile_host import answer, job_on_hostile_host, read_calls, status
 from tests.support.waiting import wait_until
 
 CLAIM_S = 2.0
@@ -60,8 +60,8 @@ def test_two_workers_never_execute_the_same_step(job: Job) -> None:
     """Each answer of the host takes longer than a turn, and the workers' clocks are hours apart."""
     answer(job, sleep_s=1.5 * CLAIM_S)
     with worker(job, -3600.0), worker(job, 3600.0):
-        wait_until(lambda: len(calls_of(job)) >= 5)
-    words = [line.split()[0] for line in calls_of(job)]
+        wait_until(lambda: len(read_calls(job)) >= 5)
+    words = [line.split()[0] for line in read_calls(job)]
     assert words[:4] == ["begin", "end"] * 2
     assert "begin begin" not in " ".join(words)
 

@@ -17,13 +17,13 @@ from orchestrator.measurements.services import FACT_LIMIT
 from orchestrator.runs import claims
 from orchestrator.runs.models import Build, Job, Trial
 from orchestrator.runs.states import JobState
-from tests.fuzz.inputs.results import _files_of_trials
+from tests.fuzz.inputs.results import _build_trial_files
 from tests.support.factories import Personas
 from tests.support.hostile_host import (
     answer,
-    calls_of,
     job_on_hostile_host,
     leave_files,
+    read_calls,
 )
 
 
@@ -36,7 +36,7 @@ def done(trial: Trial) -> dict[str, str]:
     return {"event": "trial_done", "trial": str(trial.pk)}
 
 
-def look(job: Job) -> Job:
+def poll(job: Job) -> Job:
     """One look at the host, which is due."""
     Job.objects.filter(pk=job.pk).update(poll_at=Now(), claim=None, claimed_until=None)
     engine.advance(job.pk)
@@ -56,7 +56,7 @@ def test_a_result_with_too_many_loads_fails_its_trial(job: Job, loads: Any, what
     trial = job.trials.first()
     leave_files(job, trial, result_json=json.dumps({"loads": loads}).encode())
     answer(job, done(trial))
-    assert look(job).failures == 0
+    assert poll(job).failures == 0
     trial.refresh_from_db()
     assert trial.state == "failed"
     assert trial.message.startswith(f"result.json has {what}, and the plan asked for 1")
@@ -68,7 +68,7 @@ def test_the_files_of_a_trial_have_a_total_limit(job: Job, monkeypatch: pytest.M
     leave_files(job, trial, result_json=b'{"loads": [{}]}', tool_json=b"x" * 2000)
     leave_files(job, trial, rows_json=b"y" * 2000)
     answer(job, done(trial))
-    look(job)
+    poll(job)
     trial.refresh_from_db()
     assert trial.state == "failed"
     assert "The files of a trial may have 3000 bytes together" in trial.message
@@ -86,7 +86,7 @@ def test_the_files_of_each_trial_have_their_own_timeout(
 
     monkeypatch.setattr(Claim, "begin", note)
     answer(job, *map(done, job.trials.all()))
-    look(job)
+    poll(job)
     count = job.trials.count()
     assert limits[: count + 1] == [STEP_S[Action.POLL], *[trial_files.FILES_S] * count]
 
@@ -94,7 +94,7 @@ def test_the_files_of_each_trial_have_their_own_timeout(
 def test_a_host_is_polled_again_whatever_delay_it_requests(job: Job) -> None:
     trial = str(job.trials.all()[0].pk)
     answer(job, {"event": "phase", "trial": trial, "phase": "measuring", "quiet_s": 1e9})
-    look(job)
+    poll(job)
     soon = Job.objects.filter(pk=job.pk, poll_at__lte=Now() + timedelta(seconds=MOST_QUIET_S))
     assert soon.exists()
     assert not soon.filter(poll_at__lte=Now() + timedelta(seconds=MOST_QUIET_S / 2)).exists()
@@ -104,7 +104,7 @@ def test_a_pipe_instead_of_a_file_blocks_nothing(job: Job) -> None:
     trial = job.trials.first()
     os.mkfifo(leave_files(job, trial) / "result.json")
     answer(job, done(trial))
-    assert "is not a file" in look(job).message
+    assert "is not a file" in poll(job).message
 
 
 def test_a_log_is_limited_whatever_offset_the_host_reports(
@@ -114,12 +114,12 @@ def test_a_log_is_limited_whatever_offset_the_host_reports(
     sha = job.run.variants.get(position=0).commit.sha
     started = {"event": "build_started", "build": f"{sha}-abc", "commit": sha, "label": ""}
     answer(job, started)
-    look(job)
-    look(job)
+    poll(job)
+    poll(job)
     build = Build.objects.get()
     assert 200_000 < len(build.log) < 200_100
     assert build.log.endswith("the rest of this log was not kept\n")
-    assert len([each for each in calls_of(job) if each.startswith("begin log")]) == 4
+    assert len([each for each in read_calls(job) if each.startswith("begin log")]) == 4
 
 
 def test_a_log_without_content_ends_after_some_calls(
@@ -128,26 +128,26 @@ def test_a_log_without_content_ends_after_some_calls(
     monkeypatch.setattr(builds, "LOG_CALLS", 3)
     sha = job.run.variants.get(position=0).commit.sha
     answer(job, {"event": "build_started", "build": f"{sha}-abc", "commit": sha})
-    look(job)
-    assert len([each for each in calls_of(job) if each.startswith("begin log")]) == 3
+    poll(job)
+    assert len([each for each in read_calls(job) if each.startswith("begin log")]) == 3
 
 
 def test_builds_that_the_job_does_not_have_are_refused(job: Job) -> None:
     sha = job.run.variants.get(position=0).commit.sha
     started = {"event": "build_started", "commit": sha}
     answer(job, *({**started, "build": f"{sha}-{number}"} for number in range(50)))
-    assert "more builds than the 8" in look(job).message
+    assert "more builds than the 8" in poll(job).message
     assert Build.objects.count() == 8
 
 
 def test_a_build_of_a_commit_that_is_not_of_the_job_is_refused(job: Job) -> None:
     answer(job, {"event": "build_started", "build": "x-y", "commit": "f" * 40})
-    assert "which is not of the job" in look(job).message
+    assert "which is not of the job" in poll(job).message
 
 
 def test_a_journal_with_more_events_than_a_round_has_is_refused(job: Job) -> None:
     answer(job, *[{"event": "phase", "phase": "measuring"}] * 4000)
-    failed_job = look(job)
+    failed_job = poll(job)
     assert "its journal has 4000 new events" in failed_job.message
     assert failed_job.state == JobState.FAILED
 
@@ -164,10 +164,10 @@ def test_a_trial_of_another_job_is_not_shown_as_its_own(
         expected_s=1,
     )
     answer(job, {"event": "trial_started", "trial": str(other.pk)})
-    assert look(job).current_trial is None
+    assert poll(job).current_trial is None
     own = job.trials.last()
     answer(job, {"event": "trial_started", "trial": str(own.pk)})
-    assert look(job).current_trial == own.pk
+    assert poll(job).current_trial == own.pk
 
 
 def test_a_step_that_kills_its_worker_is_counted(job: Job) -> None:
@@ -175,12 +175,12 @@ def test_a_step_that_kills_its_worker_is_counted(job: Job) -> None:
     for _ in range(MAX_POLL_FAILURES):
         assert claims.claim_job(job.pk) is not None
         Job.objects.filter(pk=job.pk).update(claimed_until=Now() - timedelta(seconds=1))
-    before = len(calls_of(job))
+    before = len(read_calls(job))
     engine.advance(job.pk)
     record = Job.objects.get(pk=job.pk)
     assert (record.state, record.attempt, record.failures) == (JobState.QUEUED, 2, 0)
     assert f"{MAX_POLL_FAILURES} workers in a row ended in the middle of the step" in record.message
-    assert len(calls_of(job)) == before
+    assert len(read_calls(job)) == before
     Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, state=JobState.MEASURING)
     Job.objects.filter(pk=job.pk).update(failures=99, poll_at=Now())
     engine.advance(job.pk)
@@ -189,13 +189,13 @@ def test_a_step_that_kills_its_worker_is_counted(job: Job) -> None:
 
 def test_a_successful_step_resets_the_count_of_failures(job: Job) -> None:
     answer(job, {"event": "trial_done"})
-    assert [look(job).failures for _ in range(3)] == [1, 2, 3]
+    assert [poll(job).failures for _ in range(3)] == [1, 2, 3]
     answer(job)
-    assert look(job).failures == 0
+    assert poll(job).failures == 0
 
 
 def test_facts_that_are_too_long_are_not_stored_in_the_table(job: Job) -> None:
-    (sample, _) = _files_of_trials()
+    (sample, _) = _build_trial_files()
     trial = job.trials.first()
     result = {**sample["result"], "server_argv": ["x" * FACT_LIMIT], "port": 80}
     leave_files(
@@ -206,7 +206,7 @@ def test_facts_that_are_too_long_are_not_stored_in_the_table(job: Job) -> None:
         rows_json=json.dumps(sample["rows"]).encode(),
     )
     answer(job, done(trial))
-    look(job)
+    poll(job)
     trial.refresh_from_db()
     assert trial.state == "measured", trial.message
     assert (trial.provenance["port"], trial.provenance["server_argv"]) == (80, None)

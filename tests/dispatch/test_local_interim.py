@@ -16,7 +16,9 @@ SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
 WOBBLE = (0.0, 2.0, -1.0, 3.0, -2.0, 1.0, -3.0)
 
 
-def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "ab") -> LocalRows:
+def build_local_rows(
+    until: str = "decided", rounds: int | None = None, shas: str = "ab"
+) -> LocalRows:
     return build_rows(
         LocalRequest(
             source=SOURCE,
@@ -58,13 +60,13 @@ def measured(trial: Trial, change: float, *, invalid: bool) -> MeasuredTrial:
     return MeasuredTrial(readings=readings, invalid=invalid)
 
 
-def analyses_of(rows: LocalRows) -> InterimAnalyses:
+def build_analyses(rows: LocalRows) -> InterimAnalyses:
     return InterimAnalyses(rows, rows.cases)
 
 
 def test_decided_cases_end_and_the_others_continue() -> None:
-    wanted = wanted_rows()
-    analyses = analyses_of(wanted)
+    wanted = build_local_rows()
+    analyses = build_analyses(wanted)
     assert carried_out(wanted, analyses, change=-0.2) == [5, 20]
     first, second = analyses.lines()
     assert first.startswith("connections 1, after 5 blocks: regressed: ")
@@ -72,15 +74,15 @@ def test_decided_cases_end_and_the_others_continue() -> None:
 
 
 def test_equivalence_is_decided_and_an_excluded_round_is_repeated() -> None:
-    wanted = wanted_rows()
-    analyses = analyses_of(wanted)
+    wanted = build_local_rows()
+    analyses = build_analyses(wanted)
     assert carried_out(wanted, analyses, invalid=2)[0] == 6
     assert analyses.lines()[0] == "connections 1, after 5 blocks: no change"
 
 
 def test_a_case_without_a_sign_of_a_change_is_stopped_early() -> None:
-    wanted = wanted_rows("screened")
-    analyses = analyses_of(wanted)
+    wanted = build_local_rows("screened")
+    analyses = build_analyses(wanted)
     assert carried_out(wanted, analyses) == [5, 7]
     assert analyses.lines()[1] == (
         "connections 2, after 7 blocks: stopped early: no sign of a change"
@@ -88,14 +90,14 @@ def test_a_case_without_a_sign_of_a_change_is_stopped_early() -> None:
 
 
 def test_a_fixed_number_of_rounds_has_no_interim_analysis() -> None:
-    wanted = wanted_rows("rounds", 6)
-    analyses = analyses_of(wanted)
+    wanted = build_local_rows("rounds", 6)
+    analyses = build_analyses(wanted)
     assert carried_out(wanted, analyses, change=-0.2) == [6, 6]
     assert analyses.lines() == []
 
 
 @pytest.mark.parametrize(
-    ("until", "rounds", "shas", "said"),
+    ("until", "rounds", "shas", "message"),
     [
         ("decided", 21, "ab", "at most 20"),
         ("decided", None, "a", "nothing to decide"),
@@ -103,7 +105,7 @@ def test_a_fixed_number_of_rounds_has_no_interim_analysis() -> None:
     ],
 )
 def test_undecidable_cases_are_reported(
-    until: str, rounds: int | None, shas: str, said: str
+    until: str, rounds: int | None, shas: str, message: str
 ) -> None:
-    with pytest.raises(InvalidRequestError, match=said):
-        wanted_rows(until, rounds, shas)
+    with pytest.raises(InvalidRequestError, match=message):
+        build_local_rows(until, rounds, shas)

@@ -33,12 +33,12 @@ def job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
     return job_on_hostile_host(personas, tmp_path)
 
 
-def project_of(job: Job) -> Project:
+def get_project(job: Job) -> Project:
     return job.run.definition.benchmark.project
 
 
 def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) -> None:
-    project = project_of(job)
+    project = get_project(job)
     sha = project.commits.latest("position").sha
     get_mirror_path(project).rename(tmp_path / "lost")
     with pytest.raises(FetchRunningError):
@@ -56,7 +56,7 @@ def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) ->
 
 
 def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
-    project = project_of(job)
+    project = get_project(job)
     (tmp_path / "origin").rename(tmp_path / "moved")
     get_mirror_path(project).rename(tmp_path / "lost")
     for _ in range(TRIES):
@@ -73,7 +73,7 @@ def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
     held = claims.claim_job(job.pk)
     assert held is not None
     job_hosts = JobHosts(held, build_unlimited_claim())
-    assert engine._wait_for_fetch(held, job_hosts, project_of(held)) == engine.FETCH_POLL_S
+    assert engine._wait_for_fetch(held, job_hosts, get_project(held)) == engine.FETCH_POLL_S
     began = timedelta(seconds=engine.FETCH_PATIENCE_S + 60)
 
     def wait() -> float | None:
@@ -83,7 +83,7 @@ def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
         again = claims.claim_job(job.pk)
         assert again is not None
         return engine._wait_for_fetch(
-            again, JobHosts(again, build_unlimited_claim()), project_of(again)
+            again, JobHosts(again, build_unlimited_claim()), get_project(again)
         )
 
     assert wait() == engine.FETCH_POLL_S, "the fetch is due for a moment, however old the job is"

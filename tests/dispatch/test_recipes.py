@@ -57,18 +57,18 @@ def job(personas: Personas, tmp_path: Path) -> Job:
     return job
 
 
-def plan_of(job: Job) -> dict[str, Any]:
+def build_plan(job: Job) -> dict[str, Any]:
     plan: dict[str, Any] = json.loads(build_round_plans(job, JobHosts(job), ports={})["b"])
     return plan
 
 
-def case_of(trial: dict[str, Any]) -> str:
+def load_system(trial: dict[str, Any]) -> str:
     return str(Trial.objects.get(pk=trial["id"]).case.parameters["system"])
 
 
 def test_cases_with_the_same_recipe_share_a_build(job: Job) -> None:
-    plan = plan_of(job)
-    trees = {(case_of(trial), trial["commit"]): trial["tree"] for trial in plan["trials"]}
+    plan = build_plan(job)
+    trees = {(load_system(trial), trial["commit"]): trial["tree"] for trial in plan["trials"]}
     assert len(plan["trials"]) == 12
     assert len(set(trees.values())) == 4
     for sha in {sha for _, sha in trees}:
@@ -79,35 +79,35 @@ def test_cases_with_the_same_recipe_share_a_build(job: Job) -> None:
 
 
 def test_each_build_is_on_the_hosts_that_use_it(job: Job) -> None:
-    on = {build["label"]: build["on"] for build in plan_of(job)["builds"]}
+    on = {build["label"]: build["on"] for build in build_plan(job)["builds"]}
     assert on == {"system axum, hyper": ["a"], "system flask": ["a", "b"]}
 
 
 def test_each_trial_has_the_services_and_limits_of_its_case(job: Job) -> None:
-    for trial in plan_of(job)["trials"]:
-        is_flask = case_of(trial) == "flask"
+    for trial in build_plan(job)["trials"]:
+        is_flask = load_system(trial) == "flask"
         assert len(trial["services"]) == is_flask
         assert (trial["path"] == {}) is is_flask
         assert trial["server"]["argv"][0] == {"flask": "{installed}/bin/flask"}.get(
-            case_of(trial), case_of(trial)
+            load_system(trial), load_system(trial)
         )
         assert trial["server"]["env"]["LEVEL"] in ("1", "2")
 
 
 def test_programs_of_a_build_come_first_on_the_path(job: Job) -> None:
-    plan = plan_of(job)
+    plan = build_plan(job)
     paths = {build["label"]: build["path"] for build in plan["builds"]}
     assert paths == {"system axum, hyper": ["/home/a/.cargo/bin"], "system flask": []}
-    of_axum = next(trial for trial in plan["trials"] if case_of(trial) == "axum")
+    of_axum = next(trial for trial in plan["trials"] if load_system(trial) == "axum")
     assert of_axum["path"] == {label: ["/home/a/.cargo/bin"] for label in "ab"}
 
 
-def recipe(system: str = "flask", said: dict[str, Any] = FACTS, **changes: str) -> Recipe:
+def recipe(system: str = "flask", facts: dict[str, Any] = FACTS, **changes: str) -> Recipe:
     source = SOURCE
     for old, new in changes.items():
         source = source.replace(old, new)
     parameters = {"system": system, "level": 1}
-    return resolve_recipe(resolve(parse(source), parameters), parameters, said)
+    return resolve_recipe(resolve(parse(source), parameters), parameters, facts)
 
 
 def key(recipe: Recipe) -> str:
@@ -117,10 +117,10 @@ def key(recipe: Recipe) -> str:
 
 def test_the_name_of_an_install_follows_its_recipe_and_programs() -> None:
     newer = {**FACTS, "languages": {"python3.11": {**PYTHON, "version": "3.11.9"}}}
-    keys = [key(recipe()), key(recipe(release="debug")), key(recipe(said=newer))]
+    keys = [key(recipe()), key(recipe(release="debug")), key(recipe(facts=newer))]
     assert len({*keys}) == 3
     other = {**FACTS, "languages": {**FACTS["languages"], "cargo": None}}
-    assert key(recipe(said=other)) == key(recipe())
+    assert key(recipe(facts=other)) == key(recipe())
 
 
 def test_a_variable_that_names_an_axis_is_for_the_server_only() -> None:
@@ -144,7 +144,7 @@ def test_cases_that_the_hosts_cannot_measure_are_marked(job: Job) -> None:
     assert unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"axum", "hyper"}
     assert unsupported(job)["axum"] == "one: it has no cargo"
-    assert {case_of(trial) for trial in plan_of(job)["trials"]} == {"flask"}
+    assert {load_system(trial) for trial in build_plan(job)["trials"]} == {"flask"}
 
 
 def test_another_attempt_checks_support_again(job: Job) -> None:

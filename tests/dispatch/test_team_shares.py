@@ -10,7 +10,7 @@ from orchestrator.dispatch.shares import TeamShares
 from orchestrator.fleet.models import CheckRequest
 from orchestrator.runs.models import Job
 from tests.support.factories import Personas
-from tests.support.hostile_host import answer, calls_of, job_on_hostile_host
+from tests.support.hostile_host import answer, job_on_hostile_host, read_calls
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_a_job_waits_while_its_team_uses_its_share(
         assert engine.advance(job.pk) == engine.SHARE_S
         job = Job.objects.get(pk=job.pk)
         assert (job.claim, job.failures) == (None, 0)
-        assert not calls_of(job), "the host was asked"
+        assert not read_calls(job), "the host was asked"
         with shares.admit("another team") as admitted:
             assert admitted
     Job.objects.filter(pk=job.pk).update(poll_at=job.created_at)
     assert engine.advance(job.pk) is not None
-    assert calls_of(job)
+    assert read_calls(job)
 
 
 def test_a_check_waits_while_its_team_uses_its_share(

@@ -49,7 +49,7 @@ def _greet(listening: socket.socket, context: ssl.SSLContext) -> None:
             connection.close()
 
 
-def asked(port: int, name: str, ca: str) -> bytes:
+def fetch_over_tls(port: int, name: str, ca: str) -> bytes:
     """What the server on this machine says to a client that trusts `ca` and looks for `name`."""
     context = ssl.create_default_context(cadata=ca)
     # The default of Python 3.13 and newer; stricter than OpenSSL is by itself.
@@ -67,7 +67,7 @@ def asked(port: int, name: str, ca: str) -> bytes:
 def test_certificate_covers_every_address_of_the_job(tmp_path: Path, name: str) -> None:
     certificates = made("10.9.0.2", "[fd00::7]", "bench-2.example.org", "127.0.0.1")
     with served(certificates, tmp_path) as port:
-        assert asked(port, name, certificates.ca) == b"hello"
+        assert fetch_over_tls(port, name, certificates.ca) == b"hello"
 
 
 @pytest.mark.parametrize("name", ["10.9.0.3", "other.example.org"])
@@ -77,7 +77,7 @@ def test_certificate_covers_no_other_address(tmp_path: Path, name: str) -> None:
         served(certificates, tmp_path) as port,
         pytest.raises(ssl.SSLCertVerificationError, match=r"mismatch|not valid for"),
     ):
-        asked(port, name, certificates.ca)
+        fetch_over_tls(port, name, certificates.ca)
 
 
 def test_a_client_of_another_job_refuses_the_certificate(tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def test_a_client_of_another_job_refuses_the_certificate(tmp_path: Path) -> None
         served(made("127.0.0.1"), tmp_path) as port,
         pytest.raises(ssl.SSLCertVerificationError),
     ):
-        asked(port, "127.0.0.1", made("127.0.0.1").ca)
+        fetch_over_tls(port, "127.0.0.1", made("127.0.0.1").ca)
 
 
 @pytest.mark.parametrize("off", [timedelta(minutes=50), -timedelta(days=29)])
 def test_certificate_is_valid_despite_clock_skew(tmp_path: Path, off: timedelta) -> None:
     certificates = made("127.0.0.1", now=NOW + off)
     with served(certificates, tmp_path) as port:
-        assert asked(port, "127.0.0.1", certificates.ca) == b"hello"
+        assert fetch_over_tls(port, "127.0.0.1", certificates.ca) == b"hello"
 
 
 @pytest.mark.parametrize("off", [timedelta(hours=2), -timedelta(days=31)])
@@ -102,7 +102,7 @@ def test_certificate_expires(tmp_path: Path, off: timedelta) -> None:
         served(certificates, tmp_path) as port,
         pytest.raises(ssl.SSLCertVerificationError, match=r"expired|not yet valid"),
     ):
-        asked(port, "127.0.0.1", certificates.ca)
+        fetch_over_tls(port, "127.0.0.1", certificates.ca)
 
 
 def test_the_authority_signs_only_servers_and_servers_sign_nothing() -> None:

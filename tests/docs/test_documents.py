@@ -12,11 +12,11 @@ DOCUMENTS = sorted(
 )
 
 
-def name_of(document):
+def get_name(document):
     return str(document.relative_to(ROOT))
 
 
-def anchors_of(document):
+def list_anchors(document):
     """The anchors of the headings of a Markdown file, as GitHub makes them."""
     text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
@@ -28,7 +28,7 @@ def test_the_documentation_lists_every_setting_and_no_other():
     config = ROOT / "orchestrator" / "config"
     read = set()
     for name in ("settings.py", "celery.py"):
-        calls = re.findall(r'environment\.\w+\(\s*"([A-Z0-9_]+)"', (config / name).read_text())
+        calls = re.findall(r'variables\.\w+\(\s*"([A-Z0-9_]+)"', (config / name).read_text())
         read.update(calls)
     text = (ROOT / "docs" / "configuration.md").read_text()
     server = text.partition("## On a developer")[0]
@@ -47,16 +47,16 @@ def test_the_index_lists_every_document():
     assert set((ROOT / "docs").glob("*.md")) - {index} <= listed
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=get_name)
 def test_links_of_documents_resolve(document):
     for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", document.read_text()):
         if "://" not in target:
             file = document.parent / target if target else document
             assert file.exists(), target
-            assert not anchor or file.suffix != ".md" or anchor in anchors_of(file), anchor
+            assert not anchor or file.suffix != ".md" or anchor in list_anchors(file), anchor
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=get_name)
 def test_documents_name_existing_modules(document):
     for path in re.findall(
         r"`((?:orchestrator|agents|tests|docs)/[\w./-]+)`", document.read_text()

@@ -9,7 +9,7 @@ TESTS = ROOT / "tests"
 KINDS = {"browser", "chaos", "deployment", "docs", "engine", "fuzz", "security"}
 
 
-def folders_of(package: str) -> set[str]:
+def list_folders(package: str) -> set[str]:
     return {each.parent.name for each in (ROOT / package).glob("*/__init__.py")}
 
 
@@ -22,11 +22,11 @@ def folders_with_tests(folder: str = "") -> set[str]:
 
 def test_folders_of_tests_are_packages_or_known_kinds() -> None:
     others = {"agents", "cli", "devstack", "perf"}
-    assert folders_with_tests() - KINDS <= folders_of("orchestrator") | others
-    assert folders_with_tests("web") <= folders_of("orchestrator/web")
-    assert folders_with_tests("agents") <= folders_of("agents/hostagent") | {"suites"}
-    assert folders_with_tests("devstack") <= folders_of("devstack")
-    assert folders_with_tests("perf") <= folders_of("perf")
+    assert folders_with_tests() - KINDS <= list_folders("orchestrator") | others
+    assert folders_with_tests("web") <= list_folders("orchestrator/web")
+    assert folders_with_tests("agents") <= list_folders("agents/hostagent") | {"suites"}
+    assert folders_with_tests("devstack") <= list_folders("devstack")
+    assert folders_with_tests("perf") <= list_folders("perf")
 
 
 def test_no_test_name_begins_with_a_pronoun() -> None:

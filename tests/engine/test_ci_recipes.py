@@ -61,7 +61,7 @@ class Machine:
         return tree
 
 
-def blocks_of(document: Path) -> list[str]:
+def list_scripts(document: Path) -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
 
 
@@ -93,7 +93,7 @@ def test_the_recipes_pass_and_fail_builds(
 
 def follow_shell(machine: Machine, origin: Path, team: Personas) -> None:
     """docs/ci/shell.md from its first line to the first red build."""
-    begin, variables, green, red = blocks_of(CI / "shell.md")
+    begin, variables, green, red = list_scripts(CI / "shell.md")
     machine.folder.mkdir()
     for usual, short in SHORTER.items():
         assert usual in begin

@@ -13,14 +13,14 @@ from tests.support.fleet import ANYWHERE, add_hosts
 from tests.support.fleet_assertions import assert_all_is_well
 from tests.support.journals import StepJournal, overlaps
 from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
-from tests.support.netns import NamespaceHost, fleet_of_hosts
+from tests.support.netns import NamespaceHost, run_hosts
 
 pytestmark = pytest.mark.engine
 
 
 @pytest.fixture
 def hosts(tmp_path: Path, team: Personas) -> Iterator[list[NamespaceHost]]:
-    with fleet_of_hosts(tmp_path, count=3) as running:
+    with run_hosts(tmp_path, count=3) as running:
         add_hosts(team.alice, running)
         yield running
 

@@ -81,7 +81,7 @@ def secrets(team: Personas, machine: SshServer, engine: Engine, settings: Any) -
     }
 
 
-def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run, Run]:
+def start_runs(team: Personas, machine: SshServer, folder: Path) -> tuple[Run, Run]:
     """Red's over SSH, and blue's on a host of this machine, where the agent is a child of ours."""
     made = []
     add_confirmed(machine, team)
@@ -101,7 +101,7 @@ def sent(browser: requests.Session, address: str, data: dict[str, str]) -> reque
     return browser.post(form.url, {**data, "csrfmiddlewaretoken": csrf_token(form)})
 
 
-def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]:
+def fetch_pages(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]:
     """What a browser and a script are shown, also when they do something wrong.
 
     And the secret of a second factor that alice begins to set up, and does not confirm.
@@ -136,9 +136,9 @@ def test_no_secret_and_nothing_of_another_team_is_left(
     live_server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as chunks:
-        red, blue = runs_of_both(team, machine, tmp_path)
+        red, blue = start_runs(team, machine, tmp_path)
         assert [engine.finish(run).state for run in (red, blue)] == ["finished"] * 2
-        pages, secrets["second factor"] = pages_of(live_server.url, red, secrets["token"])
+        pages, secrets["second factor"] = fetch_pages(live_server.url, red, secrets["token"])
         lines = machine.client_private_key.splitlines(keepends=True)
         broken = "".join(lines[:1] + lines[2:])
         with pytest.raises(InvalidRequestError) as refused:

@@ -42,7 +42,7 @@ class Spans:
         spans = [json.loads(line) for line in path.read_text().splitlines()]
         return cls(by_id={each["id"]: each for each in spans})
 
-    def of(self, run: Run, name: str = "") -> list[dict[str, Any]]:
+    def list_spans(self, run: Run, name: str = "") -> list[dict[str, Any]]:
         return [
             each
             for each in self.by_id.values()
@@ -117,7 +117,7 @@ def test_all_spans_of_a_run_have_its_id(
 
 
 def check_request(spans: Spans, run: Run) -> None:
-    (created,) = spans.of(run, "create run")
+    (created,) = spans.list_spans(run, "create run")
     assert spans.line(created) == ("create run", "request POST")
     assert created["service"] == "pitwall-web"
     attributes = spans.by_id[created["parent"]]["attributes"]
@@ -128,7 +128,7 @@ def check_request(spans: Spans, run: Run) -> None:
 def check_steps(spans: Spans, run: Run) -> None:
     """Each call at the host is below what the agent was asked for, a step, and the task."""
     job = Job.objects.get(run=run)
-    of_job = [each for each in spans.of(run) if each["name"] != "create run"]
+    of_job = [each for each in spans.list_spans(run) if each["name"] != "create run"]
     assert {each["attributes"].get("pitwall.job") for each in of_job} == {str(job.pk)}
     assert {each["service"] for each in of_job} == {"pitwall-worker"}
     lines = {spans.line(each) for each in of_job}
@@ -137,7 +137,7 @@ def check_steps(spans: Spans, run: Run) -> None:
     assert {line[1] for line in lines if line[0] == "ssh run"} >= CALLS
     assert ("ssh put", "step start", "task advance") in lines
     assert ("ssh get", "collect", "step poll", "task advance") in lines
-    connected = spans.of(run, "ssh connect")[0]["attributes"]
+    connected = spans.list_spans(run, "ssh connect")[0]["attributes"]
     assert connected["pitwall.host"] == "bench-1"
     assert "@127.0.0.1:" in connected["pitwall.address"]
     failed = {each["name"] for each in of_job if each["failed"]}
@@ -149,17 +149,17 @@ def check_what_hosts_did(spans: Spans, run: Run) -> None:
     trials = {str(trial.pk): trial for trial in Trial.objects.filter(job__run=run)}
     assert len(trials) == 2
     for name in ("trial", "collect"):
-        attributes = [each["attributes"] for each in spans.of(run, name)]
+        attributes = [each["attributes"] for each in spans.list_spans(run, name)]
         assert sorted(each["pitwall.trial"] for each in attributes) == sorted(trials)
         assert {each["pitwall.host"] for each in attributes} == {"bench-1"}
-    for each in spans.of(run, "trial"):
+    for each in spans.list_spans(run, "trial"):
         trial = trials[each["attributes"]["pitwall.trial"]]
         assert trial.started_at is not None
         assert trial.ended_at is not None
         # Its first and last event in the journal, which enclose the times of its result.
         assert each["began_ns"] / 1e9 <= trial.started_at.timestamp() + 1e-5
         assert each["ended_ns"] / 1e9 >= trial.ended_at.timestamp() - 1e-5
-    built = {each["attributes"]["pitwall.commit"] for each in spans.of(run, "build")}
+    built = {each["attributes"]["pitwall.commit"] for each in spans.list_spans(run, "build")}
     assert built == {build.commit.sha for build in Build.objects.filter(job__run=run)}
 
 

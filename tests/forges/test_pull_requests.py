@@ -44,7 +44,7 @@ from tests.support.factories import (
     make_definition,
 )
 from tests.support.fetches import follow_pulls, run_fetches
-from tests.support.http_servers import StandIn, standing_in
+from tests.support.http_servers import StandIn, serve_stand_in
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +90,7 @@ class PullRequestWorld(World):
             follow_pulls(FETCH_LOOK_EVERY)
 
     @property
-    def told(self) -> str:
+    def posted_comment(self) -> str:
         [text] = self.forge.comments.values()
         return text
 
@@ -105,7 +105,7 @@ def world(
     personas: Personas, data_dir: Path, tmp_path: Path, request: Any
 ) -> Iterator[PullRequestWorld]:
     kind = getattr(request, "param", "github")
-    with standing_in(kind) as forge:
+    with serve_stand_in(kind) as forge:
         world = PullRequestWorld.make(personas, tmp_path, forge=forge)
         new = NewConnection(
             kind=kind, repository="ada/server", api_url=forge.url, token="s3cret",
@@ -132,7 +132,7 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
 
     assert [v.commit.sha for v in run.variants.all()] == [world.base, pinned]
     assert (run.until, run.budget_s, run.requested_by) == ("decided", 1800, personas.alice.user)
-    assert "run queued" in world.told
+    assert "run queued" in world.posted_comment
     sha, status = world.forge.statuses[-1]
     assert (sha, status["state"]) == (pinned, "pending")
     entry = AuditEntry.objects.get(action="benchmark_request.started")
@@ -140,9 +140,9 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
 
     finish(world, [1000, 850])
     world.follow(LOOK_EVERY)
-    assert "▼ regressed" in world.told
-    assert "%" in world.told
-    assert f"/runs/{run.pk}/" in world.told
+    assert "▼ regressed" in world.posted_comment
+    assert "%" in world.posted_comment
+    assert f"/runs/{run.pk}/" in world.posted_comment
     sha, status = world.forge.statuses[-1]
     assert (sha, status["state"]) == (
         pinned,
@@ -176,8 +176,8 @@ def test_an_inconclusive_result_is_commented_with_the_time_still_needed(
     finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
     world.follow(LOOK_EVERY)
 
-    assert "1 case is inconclusive: `connections 4`." in world.told
-    assert "A decision would take about" in world.told
+    assert "1 case is inconclusive: `connections 4`." in world.posted_comment
+    assert "A decision would take about" in world.posted_comment
     assert world.forge.statuses[-1][1]["state"] == "success"
     assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
 
@@ -211,7 +211,7 @@ def test_a_fork_is_measured_only_after_a_member_approved_the_commit(
     assert waiting.state == "waiting"
     assert not Run.objects.exists()
     assert not Commit.objects.filter(sha=seen).exists()
-    assert "comes from a fork" in world.told
+    assert "comes from a fork" in world.posted_comment
     world.push()
     with pytest.raises(PermissionRefusedError):
         approve(member=personas.bob, request_id=waiting.pk, sha=seen)
@@ -239,14 +239,14 @@ def test_a_declined_fork_is_commented(world: PullRequestWorld, personas: Persona
     world.follow()
 
     assert not Run.objects.exists()
-    assert "declined" in world.told
+    assert "declined" in world.posted_comment
 
 
 def test_the_reason_is_commented_if_nothing_was_measured(world: PullRequestWorld) -> None:
     world.comment("no-such")
     world.follow()
 
-    assert "Not measured: `the team has no benchmark no-such" in world.told
+    assert "Not measured: `the team has no benchmark no-such" in world.posted_comment
     assert PullRequest.objects.get().next_at is None
 
 
@@ -255,7 +255,7 @@ def test_a_merged_pull_request_has_nothing_to_measure(world: PullRequestWorld) -
     world.comment()
     world.follow()
 
-    assert "is contained in main: there is nothing to compare" in world.told
+    assert "is contained in main: there is nothing to compare" in world.posted_comment
     assert not Run.objects.exists()
 
 
@@ -267,7 +267,7 @@ def test_all_benchmarks_share_one_comment_that_is_recreated_if_deleted(
     world.follow()
     world.comment("other", note=78)
     world.follow()
-    assert world.told.index("`hello`") < world.told.index("`other`")
+    assert world.posted_comment.index("`hello`") < world.posted_comment.index("`other`")
 
     world.forge.comments.clear()
     world.forge.comments[5] = "somebody else"

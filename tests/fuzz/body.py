@@ -67,7 +67,7 @@ def main() -> int:
             (folder / "schemathesis.toml").write_text(EXPECTED)
             url, token = f"http://127.0.0.1:{site.port}", str(known["token"])
             status = fuzz(url, folder, token, options)
-            statuses = answered(folder)
+            statuses = count_by_status(folder)
             is_known = is_taken(url, token)
         bugs = [line for log in folder.glob("web-*.log") for line in bug_lines(log)]
     made = sum(statuses.values())
@@ -98,12 +98,12 @@ def prepared(folder: Path) -> dict[str, object]:
     member = demo_team.personas.alice
     made = create_token(member=member, name="fuzz")
     own = {"token_id": str(made.token.pk), "username": member.user.get_username()}
-    known = {"token": made.secret, "own": own, **names_of(demo_team)}
+    known = {"token": made.secret, "own": own, **list_ids(demo_team)}
     connections.close_all()
     return known
 
 
-def names_of(demo_team: DemoTeam) -> dict[str, object]:
+def list_ids(demo_team: DemoTeam) -> dict[str, object]:
     def ids(model: type) -> list[str]:
         rows = model.objects.order_by("pk").values_list("pk", flat=True)  # type: ignore[attr-defined]
         return [str(each) for each in rows[:OF_A_KIND]]
@@ -170,7 +170,7 @@ def is_taken(url: str, token: str) -> bool:
         return False
 
 
-def answered(folder: Path) -> Counter[str]:
+def count_by_status(folder: Path) -> Counter[str]:
     """Return the number of requests by status, from the server's own log."""
     counts: Counter[str] = Counter()
     for log in folder.glob("access-*.log"):
@@ -182,10 +182,12 @@ def bug_lines(log: Path) -> list[str]:
     """Return internal errors in the server's log: the last lines of each traceback."""
     lines = log.read_text(errors="replace").splitlines()
     indexes = [place for place, line in enumerate(lines) if " failed" in line and "ERROR" in line]
-    return [text for place in indexes for text in (lines[place], _end_of_trace(lines[place + 1 :]))]
+    return [
+        text for place in indexes for text in (lines[place], _find_error_line(lines[place + 1 :]))
+    ]
 
 
-def _end_of_trace(lines: list[str]) -> str:
+def _find_error_line(lines: list[str]) -> str:
     return next((line for line in lines if line and not line.startswith((" ", "Traceback"))), "")
 
 

@@ -45,7 +45,7 @@ _NAMES = (
 
 
 @dataclass(slots=True)
-class Seen:
+class GitServerTally:
     cases: int = 0
     fetched: int = 0
     refused: int = 0
@@ -125,9 +125,9 @@ def _output(command: list[str], body: bytes) -> bytes:
     return done.stdout
 
 
-def fuzz(folder: Path, cases: int, seed: int) -> Seen:
+def fuzz(folder: Path, cases: int, seed: int) -> GitServerTally:
     """Try `cases` cases of all kinds in turn; the same seed gives the same cases."""
-    chance, seen = random.Random(seed), Seen()
+    chance, seen = random.Random(seed), GitServerTally()
     trap, server = socket.create_server(("127.0.0.1", 0)), Server()
     trap.setblocking(False)
     with contextlib.closing(trap), contextlib.closing(server):
@@ -143,7 +143,7 @@ def fuzz(folder: Path, cases: int, seed: int) -> Seen:
     return seen
 
 
-def _try(folder: Path, port: int, kind: str, seen: Seen) -> None:
+def _try(folder: Path, port: int, kind: str, seen: GitServerTally) -> None:
     mirror, temporary = folder / "m.git", folder / "tmp"
     temporary.mkdir()
     remote = Remote(url=f"http://127.0.0.1:{port}/r", allow_local=False, allowed=_HERE)

@@ -21,7 +21,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Build, HostLease, Job, Run, Trial
 from orchestrator.runs.states import JobState, TrialState
 from tests.fuzz.inputs.mutation import changed_bytes, changed_value
-from tests.fuzz.inputs.results import _files_of_trials
+from tests.fuzz.inputs.results import _build_trial_files
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -38,10 +38,10 @@ MOST_BYTES = 600 * 2**20
 
 
 @dataclass(slots=True)
-class Seen:
+class HostTally:
     """`ended`: polls after which the job had failed; `stored`: trials that were stored."""
 
-    looks: int = 0
+    polls: int = 0
     ended: int = 0
     stored: int = 0
     slowest_s: float = 0.0
@@ -49,27 +49,27 @@ class Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def fuzz(folder: Path, looks: int, seed: int, most_s: float = MOST_S) -> Seen:
+def fuzz(folder: Path, looks: int, seed: int, most_s: float = MOST_S) -> HostTally:
     """`settings.DATA_DIR` belongs to the caller, and the database is empty."""
     people = make_personas()
     job = job_on_hostile_host(people, folder)
-    other = _job_of_another_team(people, folder)
-    before, memory = _rows_of(people), _peak_bytes()
-    seen = Seen()
+    other = _create_other_job(people, folder)
+    before, memory = _load_rows(people), _peak_bytes()
+    seen = HostTally()
     for number in range(looks):
-        took = _look(job, other, random.Random(f"{seed} {number}"), number, seen)
+        took = _poll(job, other, random.Random(f"{seed} {number}"), number, seen)
         if took > most_s:
             seen.faults.append(f"look {number} took {took:.1f} s")
-        if _rows_of(people) != before:
+        if _load_rows(people) != before:
             seen.faults.append(f"look {number} changed a row of another team")
-            before = _rows_of(people)
+            before = _load_rows(people)
     seen.grown_bytes = max(0, _peak_bytes() - memory)
     if seen.grown_bytes > MOST_BYTES:
         seen.faults.append(f"the process grew by {seen.grown_bytes} bytes")
     return seen
 
 
-def _look(job: Job, other: Job, chance: random.Random, number: int, seen: Seen) -> float:
+def _poll(job: Job, other: Job, chance: random.Random, number: int, seen: HostTally) -> float:
     _begin_again(job)
     _lie(job, other, chance)
     began = time.monotonic()
@@ -78,7 +78,7 @@ def _look(job: Job, other: Job, chance: random.Random, number: int, seen: Seen) 
     except Exception as error:
         seen.faults.append(f"look {number}: {type(error).__name__}: {error}"[:500])
     took = time.monotonic() - began
-    seen.looks += 1
+    seen.polls += 1
     seen.slowest_s = max(seen.slowest_s, took)
     now = Job.objects.get(pk=job.pk)
     seen.ended += now.state == JobState.FAILED
@@ -142,7 +142,7 @@ def _events(job: Job, trial: Trial, other: Job, chance: random.Random) -> list[d
 
 
 def _leave_files(job: Job, trial: Trial, chance: random.Random) -> None:
-    sample = chance.choice(_files_of_trials())
+    sample = chance.choice(_build_trial_files())
     parts = {
         "result_json": sample["result"],
         "tool_json": sample["report"],
@@ -166,14 +166,14 @@ def _leave_files(job: Job, trial: Trial, chance: random.Random) -> None:
         path.symlink_to("/dev/zero")
 
 
-def _job_of_another_team(people: Personas, folder: Path) -> Job:
+def _create_other_job(people: Personas, folder: Path) -> Job:
     project, shas = make_project(people.mallory, folder / "of-blue")
     make_definition(people.mallory, project)
     make_local_host(people.mallory, "blue")
     return make_run(people.mallory, shas[:2], rounds=1, hosts=("blue",)).jobs.get()
 
 
-def _rows_of(people: Personas) -> list[Any]:
+def _load_rows(people: Personas) -> list[Any]:
     """Return all rows of runs and hosts of the other team."""
     team = people.mallory.team
     return [

@@ -20,7 +20,7 @@ import perf.harness.django_setup  # noqa: F401
 from django.db import connection
 from django.test import override_settings
 
-from tests.fuzz.hostile_hosts import Seen, fuzz
+from tests.fuzz.hostile_hosts import HostTally, fuzz
 
 
 def main() -> int:
@@ -36,20 +36,20 @@ def main() -> int:
     finally:
         connection.creation.destroy_test_db(str(usual), verbosity=0)
     print("\n".join(seen.faults[:40]), file=sys.stderr)
-    print(json.dumps(counts_of(seen)))
+    print(json.dumps(build_counts(seen)))
     return 1 if seen.faults else 0
 
 
-def tried(options: argparse.Namespace) -> Seen:
+def tried(options: argparse.Namespace) -> HostTally:
     with tempfile.TemporaryDirectory(prefix="pwh-") as name:
         folder = Path(name)
         with override_settings(DATA_DIR=folder / "data"):
-            return fuzz(folder, options.looks, options.seed)
+            return fuzz(folder, options.polls, options.seed)
 
 
-def counts_of(seen: Seen) -> dict[str, object]:
+def build_counts(seen: HostTally) -> dict[str, object]:
     return {
-        "looks": seen.looks,
+        "looks": seen.polls,
         "stored": seen.stored,
         "ended": seen.ended,
         "slowest_s": round(seen.slowest_s, 2),

@@ -25,7 +25,7 @@ def status(**changes: Any) -> Any:
     return "status", {**fields, **changes}
 
 
-def told_of(name: str, **changes: Any) -> Any:
+def change_sample(name: str, **changes: Any) -> Any:
     return TARGETS[name].samples()[0]._replace(**changes)
 
 
@@ -74,7 +74,7 @@ def test_an_earlier_finding_is_refused_by_its_parser(
 ) -> None:
     target = TARGETS[name]
     with pytest.raises(target.errors, match=r"\w"):
-        target.read(told_of(name, **changes), tmp_path)
+        target.read(change_sample(name, **changes), tmp_path)
 
 
 def test_facts_that_the_database_cannot_store_are_replaced(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 """What counts as a fault; `tests/web/test_visitor_privacy.py` has a short form of it."""
 
-from tests.fuzz.visitors import Seen
+from tests.fuzz.visitors import VisitorTally
 
 
 def test_the_visitor_fuzzer_detects_planted_errors() -> None:
-    seen = Seen(unmeasured=("abcdef1234",))
+    seen = VisitorTally(unmeasured=("abcdef1234",))
     wrong = [
         list(seen._wrong(500, "", 0, "/")),
         list(seen._wrong(200, "the host membersonly.example", 0, "/")),

@@ -44,7 +44,7 @@ HOSTILE: Sequence[str] = (
 
 
 @dataclass(slots=True)
-class Seen:
+class VisitorTally:
     """`unmeasured`: texts that name commits without measurements.
 
     `pairs`: (parameter of a page, value). `changed`: tables whose rows have changed.
@@ -96,7 +96,7 @@ def add_unmeasured_branch(folder: Path) -> tuple[str, ...]:
     return tip, tip[:10]
 
 
-def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
+def list_pairs(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
     return [
         (page, name, value) for page in site for name in sorted(page.reads) for value in HOSTILE
     ]
@@ -105,7 +105,7 @@ def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
 def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
     """Yield endless addresses; first each parameter of each page with one value."""
     chance = random.Random(seed)
-    pairs = pairs_of(site)
+    pairs = list_pairs(site)
     chance.shuffle(pairs)
     turns, made = Counter[tuple[str, str]](), list[tuple[int, str]]()
     for page, name, value in pairs:
@@ -133,12 +133,14 @@ def _mixed(chance: random.Random, page: OpenPage) -> str:
     return f"{path}?{urlencode([*usual, *query])}"[:7000]
 
 
-def fuzz(site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, seed: int) -> Seen:
+def fuzz(
+    site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, seed: int
+) -> VisitorTally:
     """Return the result of `requests` requests; fewer if too many of them failed."""
-    seen = Seen(unmeasured=unmeasured, pages=len(site), pairs=len(pairs_of(site)))
+    seen = VisitorTally(unmeasured=unmeasured, pages=len(site), pairs=len(list_pairs(site)))
     seen.parameters = sum(len(page.reads) for page in site)
     client = Client(raise_request_exception=False)
-    before, memory = rows_of_tables(), _peak_bytes()
+    before, memory = read_table_checksums(), _peak_bytes()
     for address in addresses(site, seed):
         seen.ask(client, address)
         if seen.requests >= requests or len(seen.faults) >= MOST_FAULTS:
@@ -146,13 +148,13 @@ def fuzz(site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, s
     seen.grown_bytes = _peak_bytes() - memory
     if seen.grown_bytes > MOST_BYTES:
         seen.faults.append(f"the process grew by {seen.grown_bytes} bytes")
-    after = rows_of_tables()
+    after = read_table_checksums()
     seen.changed = sorted(name for name in after if after[name] != before[name])
     seen.faults += [f"rows of {name} were changed" for name in seen.changed]
     return seen
 
 
-def rows_of_tables() -> dict[str, tuple[int, int]]:
+def read_table_checksums() -> dict[str, tuple[int, int]]:
     """Return the row count and a checksum of each table.
 
     The time of the last use of a shared link is left out, since it is meant to change.
@@ -171,7 +173,7 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def answer_of(seen: Seen) -> dict[str, object]:
+def build_summary(seen: VisitorTally) -> dict[str, object]:
     return {
         "requests": seen.requests,
         "pages": seen.pages,

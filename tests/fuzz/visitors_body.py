@@ -23,7 +23,7 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import setup_test_environment
 
-from tests.fuzz.visitors import Seen, add_unmeasured_branch, answer_of, fuzz
+from tests.fuzz.visitors import VisitorTally, add_unmeasured_branch, build_summary, fuzz
 from tests.support.route_params import make_route_params
 from tests.support.visitor_site import front_pages, plant_secrets, visitor_site
 
@@ -43,11 +43,11 @@ def main() -> int:
         connection.creation.destroy_test_db(str(usual), verbosity=0)
     print("\n".join(seen.faults), file=sys.stderr)
     print(f"the slowest: {seen.slowest[:300]}", file=sys.stderr)
-    print(json.dumps(answer_of(seen)))
+    print(json.dumps(build_summary(seen)))
     return 1 if seen.faults else 0
 
 
-def tried(options: argparse.Namespace) -> Seen:
+def tried(options: argparse.Namespace) -> VisitorTally:
     with tempfile.TemporaryDirectory(prefix="pwv-") as name:
         folder = Path(name)
         storages = {"default": PLAIN, "staticfiles": PLAIN}

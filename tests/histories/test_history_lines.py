@@ -133,7 +133,7 @@ def test_values_have_six_digits(values: list[float], text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told", "as_steps"),
+    ("values", "encoded", "as_steps"),
     [
         ([], "[]", "[]"),
         ([5, 5], "5", "[5,0]"),
@@ -141,7 +141,7 @@ def test_values_have_six_digits(values: list[float], text: str) -> None:
         ([3], "3", "[3]"),
     ],
 )
-def test_integers_are_encoded_in_short(values: list[int], told: str, as_steps: str) -> None:
+def test_integers_are_encoded_in_short(values: list[int], encoded: str, as_steps: str) -> None:
     column = np.array(values, dtype=np.int64)
-    assert encode_whole(column) == told
+    assert encode_whole(column) == encoded
     assert encode_steps(column) == as_steps

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
-from tests.importers.test_golden import FILES, format_of
+from tests.importers.test_golden import FILES, find_format
 
 WHOLE = {
     path: json.loads(path.read_bytes().removeprefix(b"window.BENCHMARK_DATA = ").rstrip(b";\n"))
     for path in FILES
-    if format_of(path) != "csv"
+    if find_format(path) != "csv"
 }
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.text(max_size=9)
@@ -52,7 +52,7 @@ def with_another(value: Any, path: tuple[Any, ...], other: Any) -> Any:
 def test_a_mutated_file_raises_only_import_errors(path: Any, data: st.DataObject) -> None:
     place = data.draw(st.sampled_from(list(places(WHOLE[path]))))
     changed = with_another(WHOLE[path], place, data.draw(VALUES))
-    _read(format_of(path), json.dumps(changed).encode())
+    _read(find_format(path), json.dumps(changed).encode())
 
 
 @pytest.mark.parametrize("name", FORMATS)

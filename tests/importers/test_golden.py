@@ -18,7 +18,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def format_of(path: Path) -> str:
+def find_format(path: Path) -> str:
     """`k6-handle-summary.json` is another file of the format k6."""
     return next(name for name in sorted(FORMATS, reverse=True) if path.stem.startswith(name))
 
@@ -38,16 +38,16 @@ def listed(rows: list[Row]) -> str:
 
 
 def test_every_format_has_a_golden_file() -> None:
-    assert {format_of(path) for path in FILES} == set(FORMATS)
+    assert {find_format(path) for path in FILES} == set(FORMATS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_value_of_a_golden_file_is_read(path: Path) -> None:
-    rows = list(FORMATS[format_of(path)].read(path.read_bytes()))
+    rows = list(FORMATS[find_format(path)].read(path.read_bytes()))
     assert listed(rows) == (GOLDEN / f"{path.stem}.rows.csv").read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_unknown_value_is_empty_and_keeps_its_text(path: Path) -> None:
-    for row in FORMATS[format_of(path)].read(path.read_bytes()):
+    for row in FORMATS[find_format(path)].read(path.read_bytes()):
         assert row.value is None or row.sentinel == ""

@@ -40,7 +40,7 @@ def _part(seconds, n):
     )
 
 
-def load_of(result, rows):
+def build_load(result, rows):
     """The load that the flags of `result_for` describe."""
     flags = dict(zip(result["argv"][:-1], result["argv"][1:], strict=True))
     rate = flags.get("-q")

@@ -38,18 +38,18 @@ class Connection(asyncio.Protocol):
             request, self._buffer = self._buffer[:stop], self._buffer[stop:]
             self._answer(request, fields.get("connection") == "close")
 
-    def _answer(self, asked: bytes, closing: bool) -> None:
+    def _answer(self, request: bytes, closing: bool) -> None:
         kind = next(self._answers)
         if kind == "drop":
             self._transport.close()
         elif kind == "late":
-            asyncio.get_running_loop().call_later(LATE_S, self._say, 200, b"hello", closing)
+            asyncio.get_running_loop().call_later(LATE_S, self._send, 200, b"hello", closing)
         elif kind == "echo":
-            self._say(200, asked, closing)
+            self._send(200, request, closing)
         elif kind != "never":
-            self._say(int(kind), b"hello", closing)
+            self._send(int(kind), b"hello", closing)
 
-    def _say(self, status: int, body: bytes, closing: bool) -> None:
+    def _send(self, status: int, body: bytes, closing: bool) -> None:
         last = b"connection: close\r\n" if closing else b""
         self._transport.write(
             b"HTTP/1.1 %d Said\r\n%scontent-length: %d\r\n\r\n%s" % (status, last, len(body), body)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from orchestrator.loadtools.model import LoadSpec, TrialReading
 from orchestrator.loadtools.registry import TOOLS
 
-from .running import result_of, rows_of, run, tls_files
+from .running import build_result, read_rows, run, tls_files
 
 PROTOS = Path(__file__).parent / "protos"
 
@@ -21,8 +21,8 @@ def ran(name: str, spec: LoadSpec, port: int, folder: Path) -> Ran:
     """The protos of this folder are the built tree, and 100/s is the rate of a search."""
     left = run(name, spec, port, folder, {"tree": str(PROTOS), "probe_rate": "100"})
     assert left.rc == 0, left.stderr
-    rows = rows_of(name, left)
-    result = result_of(left, rate=100.0)
+    rows = read_rows(name, left)
+    result = build_result(left, rate=100.0)
     return Ran(TOOLS[name].parse(spec, left.out.read_bytes(), rows, result), rows, left.stderr)
 
 

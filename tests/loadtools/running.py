@@ -110,12 +110,12 @@ def run(
     )  # fmt: skip
 
 
-def rows_of(name: str, left: Left) -> dict[str, Any]:
+def read_rows(name: str, left: Left) -> dict[str, Any]:
     rows = READERS[TOOLS[name].reader](left.out.parent, left.out, left.raw, left.warmup_s)
     return dict(json.loads(json.dumps(rows)))
 
 
-def result_of(left: Left, **changes: Any) -> dict[str, Any]:
+def build_result(left: Left, **changes: Any) -> dict[str, Any]:
     return {
         "argv": left.argv,
         "rc": left.rc,
@@ -135,8 +135,8 @@ def measure(
 ) -> TrialReading:
     left = run(name, spec, port, folder, words)
     assert left.rc == 0, left.stderr
-    rows = rows_of(name, left)
-    return TOOLS[name].parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows(name, left)
+    return TOOLS[name].parse(spec, left.out.read_bytes(), rows, build_result(left))
 
 
 def serious(reading: TrialReading) -> set[str]:

@@ -140,9 +140,9 @@ class Http2:
             return
         response = answer(fields[":method"], path, fields.get("x", ""), body)
         if response is not None:
-            self._target.later(lambda: self._say(stream, *response))
+            self._target.later(lambda: self._send(stream, *response))
 
-    def _say(self, stream: int, status: int, text: bytes) -> None:
+    def _send(self, stream: int, status: int, text: bytes) -> None:
         fields = [(":status", str(status)), ("content-length", str(len(text)))]
         self._h2.send_headers(stream, fields)
         self._h2.send_data(stream, text, end_stream=True)

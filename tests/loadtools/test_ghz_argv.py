@@ -17,7 +17,7 @@ COUNTED = replace(CLOSED, duration_s=None, requests=2_000)
 OPEN = replace(CLOSED, streams=1, model="open", rate=100.0)
 
 
-def argv_of(spec):
+def build_argv(spec):
     return GHZ.invocations(spec, 2)[-1].argv
 
 
@@ -50,17 +50,17 @@ def test_a_count_of_calls_warms_up_in_a_separate_start():
 
 
 def test_an_open_load_does_not_wait_for_responses():
-    argv = argv_of(OPEN)
+    argv = build_argv(OPEN)
     assert value(argv, "-r") == "100"
     assert "--async" in argv
     assert value(argv, "-c") == value(argv, "--connections") == "4"
     # Half an interval more: the last of 650 calls is due at 6500 ms.
     assert value(argv, "-z") == "6505ms"
-    assert not {"-r", "--async"} & set(argv_of(CLOSED))
+    assert not {"-r", "--async"} & set(build_argv(CLOSED))
 
 
 def test_a_search_leaves_the_rate_to_the_agent():
-    assert value(argv_of(replace(OPEN, searching=True)), "-r") == "{probe_rate}"
+    assert value(build_argv(replace(OPEN, searching=True)), "-r") == "{probe_rate}"
 
 
 def test_a_primer_has_a_low_rate():
@@ -72,19 +72,19 @@ def test_a_primer_has_a_low_rate():
 
 
 def test_tls_trusts_the_authority_of_the_job_only():
-    argv = argv_of(replace(CLOSED, tls=True))
+    argv = build_argv(replace(CLOSED, tls=True))
     assert value(argv, "--cacert") == "{ca}"
     assert "--insecure" not in argv
     assert "--skipTLS" not in argv
 
 
 def test_without_a_proto_file_reflection_is_used():
-    argv = argv_of(replace(CLOSED, grpc=replace(CALL, proto=None)))
+    argv = build_argv(replace(CLOSED, grpc=replace(CALL, proto=None)))
     assert not {"--proto", "-i"} & set(argv)
 
 
 def test_proto_files_are_searched_for_in_the_tree():
-    argv = argv_of(replace(CLOSED, grpc=replace(CALL, import_paths=("a", "b/c"))))
+    argv = build_argv(replace(CLOSED, grpc=replace(CALL, import_paths=("a", "b/c"))))
     assert value(argv, "-i") == "{tree},{tree}/a,{tree}/b/c"
 
 
@@ -95,7 +95,7 @@ def test_messages_are_passed_in_files():
     files = GHZ.files(spec)
     assert json.loads(files["grpc-data.json"]) == [{"name": "{out}"}]
     assert json.loads(files["grpc-metadata.json"]) == {"x-key": 'a"b'}
-    assert value(argv_of(spec), "-M") == "{trial_dir}/grpc-metadata.json"
+    assert value(build_argv(spec), "-M") == "{trial_dir}/grpc-metadata.json"
 
 
 def test_no_proxy_is_used():

@@ -10,7 +10,7 @@ TIMED = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=1.5)
 COUNTED = LoadSpec(path="/hello", connections=8, requests=2_000)
 
 
-def argv_of(spec, cpus=1):
+def build_argv(spec, cpus=1):
     return H2LOAD.invocations(spec, cpus)[-1].argv
 
 
@@ -28,10 +28,10 @@ def test_a_duration_has_a_warm_up_before():
 
 def test_only_a_count_of_requests_can_be_stopped_early():
     """With a duration h2load crashes at its time-out."""
-    argv = argv_of(COUNTED)
+    argv = build_argv(COUNTED)
     assert argv[argv.index("-n") + 1] == "2000"
     assert argv[argv.index("-N") + 1] == "10000ms"
-    assert "-N" not in argv_of(TIMED)
+    assert "-N" not in build_argv(TIMED)
 
 
 def test_a_primer_has_a_low_rate():
@@ -41,7 +41,7 @@ def test_a_primer_has_a_low_rate():
 
 
 def test_threads_do_not_exceed_connections():
-    assert argv_of(replace(COUNTED, connections=2), 4)[1:3] == ("-t", "2")
+    assert build_argv(replace(COUNTED, connections=2), 4)[1:3] == ("-t", "2")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_threads_do_not_exceed_connections():
 def test_only_the_requested_protocol_is_offered(changes, flag, url):
     spec = replace(COUNTED, **changes)
     assert H2LOAD.problems(spec) == []
-    argv = argv_of(spec)
+    argv = build_argv(spec)
     assert flag in argv
     assert argv[argv.index("-m") + 1] == str(spec.streams)
     assert argv[-1] == url
@@ -64,7 +64,7 @@ def test_only_the_requested_protocol_is_offered(changes, flag, url):
 
 def test_headers_that_h2load_sets_are_replaced():
     spec = replace(COUNTED, method="PUT", headers=(("Host", "me"),), body="x", keepalive=False)
-    argv = argv_of(spec)
+    argv = build_argv(spec)
     assert [argv[at + 1] for at, word in enumerate(argv) if word == "-H"] == [
         ":method: PUT", ":authority: me", "accept-encoding: identity", "connection: close",
     ]  # fmt: skip

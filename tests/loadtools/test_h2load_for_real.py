@@ -7,7 +7,7 @@ import pytest
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 
-from .running import measure, result_of, rows_of, run, serious, serving, tls_files
+from .running import build_result, measure, read_rows, run, serious, serving, tls_files
 
 COUNTED = LoadSpec(path="/hello", connections=4, requests=400)
 TIMED = LoadSpec(path="/hello", connections=4, duration_s=1.0, warmup_s=0.3, primer_s=0.2)
@@ -107,7 +107,7 @@ def test_requests_that_wait_to_be_sent_are_not_visible(tmp_path):
     with serving("target.py", "--freeze", "0.3", "0.9") as port:
         argv = TOOLS["h2load"].invocations(spec, 1)[-1].argv
         left = run("h2load", spec, port, tmp_path, extra=("--rps", "100"))
-        rows = rows_of("h2load", left)
+        rows = read_rows("h2load", left)
     assert "--rps" not in argv
     delayed = sum(
         n for us, n in zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True) if us > 20_000
@@ -115,4 +115,4 @@ def test_requests_that_wait_to_be_sent_are_not_visible(tmp_path):
     assert 0 < delayed < 30, "of a load on time, 60 requests were due in the freeze"
     with pytest.raises(AssertionError, match="cannot send at a fixed rate"):
         run("h2load", replace(spec, model="open", rate=100.0), port, tmp_path)
-    assert result_of(left)["rc"] == 0
+    assert build_result(left)["rc"] == 0

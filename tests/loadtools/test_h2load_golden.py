@@ -11,7 +11,7 @@ from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 
 from .record import SCENARIOS, recorded
-from .running import OF_A_BUSY_MACHINE, result_of, rows_of
+from .running import OF_A_BUSY_MACHINE, build_result, read_rows
 
 VERSION = "h2load-1.52.0"
 H2LOAD = TOOLS["h2load"]
@@ -21,8 +21,8 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def read(name, folder):
     spec, left = recorded(VERSION, name, folder)
-    rows = rows_of("h2load", left)
-    return H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("h2load", left)
+    return H2LOAD.parse(spec, left.out.read_bytes(), rows, build_result(left))
 
 
 def codes(reading):
@@ -82,8 +82,8 @@ def test_a_server_without_a_common_protocol_counts_as_reached(tmp_path):
         "No supported protocol was negotiated. Supported protocols were:\nh2\n"
     )
     stdout.write_text(message + stdout.read_text())
-    rows = rows_of("h2load", left)
-    reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("h2load", left)
+    reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, build_result(left))
     assert dict(reading.errors) == {"h2_protocol": 4}
     assert codes(reading) == {"no_answers"}
 
@@ -114,8 +114,8 @@ def test_a_log_of_other_requests_is_detected(lines, tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
     log = left.raw.read_text().splitlines(keepends=True)
     left.raw.write_text("".join((log * 2)[:lines]))
-    rows = rows_of("h2load", left)
-    reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("h2load", left)
+    reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, build_result(left))
     assert "parse_mismatch" in codes(reading)
 
 
@@ -123,22 +123,22 @@ def test_an_interrupted_load_is_reported(tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
     stdout = build_stdout_path(left.out)
     stdout.write_text(stdout.read_text().partition("finished in")[0])
-    rows = rows_of("h2load", left)
+    rows = read_rows("h2load", left)
     with pytest.raises(ToolOutputError, match=r"did not end by itself.*progress: 100% done"):
-        H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left, rc=-2, hung=True))
+        H2LOAD.parse(spec, left.out.read_bytes(), rows, build_result(left, rc=-2, hung=True))
 
 
 @pytest.mark.parametrize("report", [b"", b"[]", b"{}", b'{"stdout": "x", "logged": 5}'])
 def test_invalid_output_is_refused_with_a_reason(report, tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
-    rows = rows_of("h2load", left)
+    rows = read_rows("h2load", left)
     with pytest.raises(ToolOutputError, match="not what the agent keeps of h2load"):
-        H2LOAD.parse(spec, report, rows, result_of(left))
+        H2LOAD.parse(spec, report, rows, build_result(left))
 
 
 def test_the_reader_output_is_json(tmp_path):
     _, left = recorded(VERSION, "mixed", tmp_path)
-    rows_of("h2load", left)
+    read_rows("h2load", left)
     kept = json.loads(left.out.read_bytes())
     assert kept["logged"] == {"answered": 300, "failed": 0}
     assert kept["stdout"].startswith("starting benchmark...")

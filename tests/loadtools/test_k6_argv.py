@@ -18,7 +18,7 @@ def measure(spec):
     return TOOL.invocations(spec, 2)[-1]
 
 
-def given(invocation):
+def parse_environment(invocation):
     """What the script gets as its environment."""
     argv = invocation.argv
     pairs = [argv[place + 1] for place, word in enumerate(argv) if word == "-e"]
@@ -26,10 +26,10 @@ def given(invocation):
 
 
 def shape(spec):
-    return json.loads(given(measure(spec))["SHAPE"])
+    return json.loads(parse_environment(measure(spec))["SHAPE"])
 
 
-def request_of(spec):
+def build_request(spec):
     return json.loads(TOOL.files(spec)["load.json"])
 
 
@@ -52,7 +52,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
 def test_a_count_of_requests_warms_up_in_a_separate_start():
     warmup, counted = TOOL.invocations(COUNTED, 2)
     assert (warmup.kind, counted.kind) == ("warmup", "measure")
-    assert json.loads(given(warmup)["SHAPE"])["duration"] == "1500ms"
+    assert json.loads(parse_environment(warmup)["SHAPE"])["duration"] == "1500ms"
     assert "--out" not in warmup.argv
     assert shape(COUNTED)["executor"] == "shared-iterations"
     assert (shape(COUNTED)["vus"], shape(COUNTED)["iterations"]) == (8, 2_000)
@@ -64,7 +64,7 @@ def test_an_open_load_has_a_user_for_each_connection():
     assert scenario["executor"] == "constant-arrival-rate"
     assert scenario["preAllocatedVUs"] == scenario["maxVUs"] == 8
     assert scenario["duration"] == "6500ms"
-    assert given(measure(OPEN))["RATE"] == "100"
+    assert parse_environment(measure(OPEN))["RATE"] == "100"
 
 
 def test_an_open_count_ends_before_one_more_is_due():
@@ -72,21 +72,24 @@ def test_an_open_count_ends_before_one_more_is_due():
 
 
 def test_a_search_leaves_the_rate_to_the_agent():
-    assert given(measure(replace(OPEN, searching=True)))["RATE"] == "{probe_rate}"
+    assert parse_environment(measure(replace(OPEN, searching=True)))["RATE"] == "{probe_rate}"
 
 
 def test_a_primer_has_a_low_rate_and_the_minimum_duration_of_k6():
     primer, _ = TOOL.invocations(replace(CLOSED, primer_s=0.2), 2)
-    scenario = json.loads(given(primer)["SHAPE"])
+    scenario = json.loads(parse_environment(primer)["SHAPE"])
     assert primer.kind == "primer"
-    assert given(primer)["RATE"] == "10"
+    assert parse_environment(primer)["RATE"] == "10"
     assert (scenario["maxVUs"], scenario["duration"]) == (1, "1000ms")
     assert "--out" not in primer.argv
 
 
 def test_tls_trusts_the_authority_of_the_job():
     assert measure(replace(CLOSED, tls=True)).env["SSL_CERT_FILE"] == "{ca}"
-    assert given(measure(replace(CLOSED, tls=True)))["TARGET"] == "https://{address}:{port}"
+    assert (
+        parse_environment(measure(replace(CLOSED, tls=True)))["TARGET"]
+        == "https://{address}:{port}"
+    )
     assert "SSL_CERT_FILE" not in measure(CLOSED).env
 
 
@@ -108,7 +111,7 @@ def test_the_request_is_data_and_the_script_always_the_same():
         CLOSED, method="POST", body="`${1}`\"'</script>", headers=(("x", 'a"\\'),),
         path="/a?b=${c}", keepalive=False, request_timeout_s=0.25,
     )  # fmt: skip
-    assert request_of(spec) == {
+    assert build_request(spec) == {
         "method": "POST", "path": "/a?b=${c}", "body": "`${1}`\"'</script>", "keepalive": False,
         "headers": {"accept-encoding": "identity", "x": 'a"\\'}, "timeout_ms": 250,
         "connect_timeout_ms": 5000, "tls": False, "grpc": None,
@@ -118,21 +121,21 @@ def test_the_request_is_data_and_the_script_always_the_same():
 
 
 def test_accepted_encodings_are_always_sent():
-    assert request_of(CLOSED)["headers"] == {"accept-encoding": "identity"}
-    request = request_of(replace(CLOSED, compression=("zstd", "gzip")))
+    assert build_request(CLOSED)["headers"] == {"accept-encoding": "identity"}
+    request = build_request(replace(CLOSED, compression=("zstd", "gzip")))
     assert request["headers"] == {"accept-encoding": "zstd, gzip"}
-    own = request_of(replace(CLOSED, headers=(("Accept-Encoding", "br"),)))
+    own = build_request(replace(CLOSED, headers=(("Accept-Encoding", "br"),)))
     assert own["headers"] == {"Accept-Encoding": "br"}
 
 
 def test_a_call_finds_its_protos_in_the_tree():
-    env = given(measure(GRPC))
+    env = parse_environment(measure(GRPC))
     assert (env["TARGET"], env["TREE"]) == ("{address}:{port}", "{tree}")
-    assert request_of(replace(GRPC, grpc=replace(CALL, import_paths=("b",))))["grpc"] == {
+    assert build_request(replace(GRPC, grpc=replace(CALL, import_paths=("b",))))["grpc"] == {
         "method": "helloworld.Greeter/SayHello", "proto": "a/hello.proto",
         "import_paths": ["b"], "data": {"name": "{out}"},
     }  # fmt: skip
-    assert request_of(GRPC)["headers"] == {}
+    assert build_request(GRPC)["headers"] == {}
 
 
 @pytest.mark.parametrize(

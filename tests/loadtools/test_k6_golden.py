@@ -29,12 +29,12 @@ def parsed(tmp_path):
         raw = shutil.copy(GOLDEN / f"{name}.csv", tmp_path / "rows.raw")
         out = shutil.copy(GOLDEN / f"{name}.json", tmp_path / "tool.json")
         rows = read(tmp_path, out, raw, warmup_s)
-        return K6().parse(spec_of(name), out.read_bytes(), rows, RESULT), rows
+        return K6().parse(get_spec(name), out.read_bytes(), rows, RESULT), rows
 
     return parse
 
 
-def spec_of(name):
+def get_spec(name):
     if name.startswith("grpc"):
         return LoadSpec(path="/", connections=2, requests=20, protocol="grpc", grpc=CALL)
     return SPEC

@@ -10,7 +10,7 @@ CLOSED = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=1.5)
 COUNTED = LoadSpec(path="/hello", connections=8, requests=2_000, warmup_s=1.5)
 
 
-def argv_of(spec):
+def build_argv(spec):
     return OHA.invocations(spec, 2)[-1].argv
 
 
@@ -45,19 +45,19 @@ def test_a_count_without_warm_up_is_one_start():
 
 
 def test_an_open_load_corrects_latency_for_its_schedule():
-    argv = argv_of(replace(CLOSED, model="open", rate=12.5))
+    argv = build_argv(replace(CLOSED, model="open", rate=12.5))
     assert value(argv, "-q") == "12.5"
     assert "--latency-correction" in argv
-    assert "-q" not in argv_of(CLOSED)
+    assert "-q" not in build_argv(CLOSED)
 
 
 def test_a_large_rate_is_written_in_digits():
-    assert value(argv_of(replace(CLOSED, model="open", rate=1e6)), "-q") == "1000000"
+    assert value(build_argv(replace(CLOSED, model="open", rate=1e6)), "-q") == "1000000"
 
 
 def test_accepted_encodings_are_always_sent():
     def accepted(spec):
-        argv = argv_of(spec)
+        argv = build_argv(spec)
         return [word for word in argv if word.lower().startswith("accept-encoding")]
 
     assert accepted(CLOSED) == ["accept-encoding: identity"]
@@ -69,7 +69,7 @@ def test_accepted_encodings_are_always_sent():
 
 
 def test_method_headers_body_and_connections_are_passed():
-    argv = argv_of(
+    argv = build_argv(
         replace(
             CLOSED,
             method="POST",
@@ -189,14 +189,14 @@ def test_grpc_is_refused_with_the_supported_protocols():
 def test_the_requested_protocol_is_used(changes, flags, url):
     spec = replace(CLOSED, **changes)
     assert OHA.problems(spec) == []
-    argv = argv_of(spec)
+    argv = build_argv(spec)
     assert [word for word in argv if word in flags] == flags
     assert argv[-1] == url
 
 
 def test_the_rate_of_a_search_is_a_placeholder_of_the_agent():
     spec = replace(CLOSED, model="open", rate=1e5, searching=True)
-    assert value(argv_of(spec), "-q") == "{probe_rate}"
+    assert value(build_argv(spec), "-q") == "{probe_rate}"
 
 
 def test_only_http3_is_checked_by_oha():
@@ -229,10 +229,10 @@ def test_a_slow_server_may_be_loaded_for_long():
 
 def test_a_long_body_is_read_from_a_file():
     spec = replace(CLOSED, method="PUT", body="x" * 501)
-    assert value(argv_of(spec), "-D") == "{trial_dir}/body.bin"
+    assert value(build_argv(spec), "-D") == "{trial_dir}/body.bin"
     assert OHA.files(spec) == {"body.bin": "x" * 501}
     short = replace(spec, body="x" * 500)
-    assert f"-d={short.body}" in argv_of(short)
+    assert f"-d={short.body}" in build_argv(short)
     assert OHA.files(short) == {}
 
 

@@ -9,7 +9,7 @@ from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.oha_errors import classify_error
 from orchestrator.loadtools.registry import TOOLS
 
-from .conftest import GOLDEN, load_of, recorded, result_for, rows_for
+from .conftest import GOLDEN, build_load, recorded, result_for, rows_for
 
 EMPTY = {"badurl", "dnsfail", "h3_unsupported"}
 NAMES = sorted(path.stem.removeprefix("oha_") for path in GOLDEN.glob("oha_*.json"))
@@ -19,7 +19,7 @@ READABLE = [name for name in NAMES if name not in EMPTY]
 def read(name, **changes):
     output = recorded(name)
     rows, result = rows_for(output), result_for(**changes)
-    return TOOLS["oha"].parse(load_of(result, rows), output, rows, result)
+    return TOOLS["oha"].parse(build_load(result, rows), output, rows, result)
 
 
 def numbers(part, path=()):
@@ -74,7 +74,7 @@ def test_latency_and_rate_are_unknown_without_a_good_response(name):
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_missing_output_is_an_error(name):
     with pytest.raises(ToolOutputError, match="not JSON"):
-        TOOLS["oha"].parse(load_of(result_for(), {}), recorded(name), {}, result_for(rc=1))
+        TOOLS["oha"].parse(build_load(result_for(), {}), recorded(name), {}, result_for(rc=1))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 from orchestrator.loadtools.model import Level, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 
-from .conftest import load_of, result_for
+from .conftest import build_load, result_for
 
 
 def parse(output, rows, result):
-    return TOOLS["oha"].parse(load_of(result, rows), json.dumps(output).encode(), rows, result)
+    return TOOLS["oha"].parse(build_load(result, rows), json.dumps(output).encode(), rows, result)
 
 
 def codes(reading):
@@ -43,7 +43,7 @@ def test_all_values_are_computed_from_the_rows(calm):
 
 def test_bytes_of_good_responses_are_counted(calm):
     output, rows, result = calm
-    spec = replace(load_of(result, rows), method="PUT", body="ä" * 32)
+    spec = replace(build_load(result, rows), method="PUT", body="ä" * 32)
     reading = TOOLS["oha"].parse(spec, json.dumps(output).encode(), rows, result)
     assert reading.readings["throughput.sent_bytes_per_s"] == 64_000
     assert "throughput.sent_bytes_per_s" not in parse(*calm).readings
@@ -199,13 +199,13 @@ def test_a_load_that_was_all_warm_up_is_invalid(calm):
 def test_output_that_is_not_ohas_is_refused(calm, tool_json, message):
     _, rows, result = calm
     with pytest.raises(ToolOutputError, match=message):
-        TOOLS["oha"].parse(load_of(result, rows), tool_json, rows, result)
+        TOOLS["oha"].parse(build_load(result, rows), tool_json, rows, result)
 
 
 @pytest.mark.parametrize("missing", ["ok", "all", "window", "bytes"])
 def test_rows_with_a_part_missing_are_refused(calm, missing):
     output, rows, result = calm
-    load = load_of(result, rows)
+    load = build_load(result, rows)
     del rows[missing]
     with pytest.raises(ToolOutputError, match=f"rows.json.*{missing}"):
         TOOLS["oha"].parse(load, json.dumps(output).encode(), rows, result)

@@ -18,7 +18,7 @@ LOAD = LoadSpec(
 WORDS = {"port": "4711", "address": "[::1]", "ca": "/job/ca.pem", "probe_rate": "123.5"}
 
 
-def asked(spec):
+def parse_argument(spec):
     argv = SCRIPT.invocations(spec, 2)[-1].argv
     return json.loads(fill_placeholders(argv, WORDS)[-1])
 
@@ -31,7 +31,7 @@ def test_the_command_gets_one_more_argument():
 
 
 def test_the_script_receives_the_whole_load():
-    assert asked(LOAD) == {
+    assert parse_argument(LOAD) == {
         "schema": 1, "url": "http://[::1]:4711/hello", "address": "[::1]", "port": 4711,
         "tls": False, "ca": None, "protocol": "h1", "model": "closed", "rate": None,
         "connections": 8, "streams": 1, "duration_s": 5.0, "requests": None, "warmup_s": 1.5,
@@ -42,7 +42,9 @@ def test_the_script_receives_the_whole_load():
 
 
 def test_placeholders_are_filled_in_on_the_host():
-    load = asked(replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True))
+    load = parse_argument(
+        replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True)
+    )
     assert load["ca"] == "/job/ca.pem"
     assert load["url"].startswith("https://")
     assert load["rate"] == 123.5
@@ -50,7 +52,7 @@ def test_placeholders_are_filled_in_on_the_host():
 
 def test_a_grpc_call_is_passed_as_in_the_definition():
     call = GrpcCall(method="a.B/C", proto="a.proto", data={"name": "x"})
-    load = asked(replace(LOAD, protocol="grpc", grpc=call))
+    load = parse_argument(replace(LOAD, protocol="grpc", grpc=call))
     assert load["grpc"] == {
         "call": "a.B/C", "proto": "a.proto", "import_paths": [], "data": {"name": "x"}
     }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 
-from .running import measure, result_of, rows_of, run, serious, serving
+from .running import build_result, measure, read_rows, run, serious, serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "script-tool.md"
 TIMED = LoadSpec(
@@ -94,6 +94,6 @@ def test_the_script_receives_the_definition(folder):
 def test_a_script_without_requests_fails(folder):
     program(folder, 'print(\'{"type":"done"}\')')
     left = run("script", TIMED, 4711, folder)
-    rows = rows_of("script", left)
-    reading = TOOLS["script"].parse(TIMED, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("script", left)
+    reading = TOOLS["script"].parse(TIMED, left.out.read_bytes(), rows, build_result(left))
     assert serious(reading) == {"no_answers"}

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 
-from .running import measure, result_of, rows_of, run, serious, serving, tls_files
+from .running import build_result, measure, read_rows, run, serious, serving, tls_files
 
 LOAD = LoadSpec(path="/hello", connections=4, duration_s=1.0)
 
@@ -69,7 +69,7 @@ def test_the_correction_of_wrk_for_a_freezing_server_is_removed(tmp_path):
     with serving("target.py", "--freeze", "0.3", "0.7") as port:
         left = run("wrk", changed(duration_s=2.0), port, tmp_path)
     report = json.loads(left.out.read_bytes())
-    rows = rows_of("wrk", left)
+    rows = read_rows("wrk", left)
     assert sum(report["count"]) > report["requests"] == rows["all"]["n"]
     slow = sum(
         count
@@ -79,7 +79,7 @@ def test_the_correction_of_wrk_for_a_freezing_server_is_removed(tmp_path):
     # Each freeze stops one request on each connection, and no other.
     assert 0 < slow <= 4 * 4
     reading = TOOLS["wrk"].parse(
-        changed(duration_s=2.0), left.out.read_bytes(), rows, result_of(left)
+        changed(duration_s=2.0), left.out.read_bytes(), rows, build_result(left)
     )
     assert serious(reading) == set()
 

@@ -11,7 +11,7 @@ from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
 
 from .record import SCENARIOS, recorded
-from .running import OF_A_BUSY_MACHINE, result_of, rows_of
+from .running import OF_A_BUSY_MACHINE, build_result, read_rows
 
 VERSION = "wrk-4.1.0"
 WRK = TOOLS["wrk"]
@@ -20,8 +20,8 @@ READABLE = sorted(set(SCENARIOS[VERSION]) - {"refused"})
 
 def read(name, folder):
     spec, left = recorded(VERSION, name, folder)
-    rows = rows_of("wrk", left)
-    return WRK.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("wrk", left)
+    return WRK.parse(spec, left.out.read_bytes(), rows, build_result(left))
 
 
 def codes(reading):
@@ -33,7 +33,7 @@ def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
     _, left = recorded(VERSION, name, tmp_path)
     report = json.loads(left.out.read_bytes())
     match = re.search(r"(\d+) requests in ", build_stdout_path(left.out).read_text())
-    rows = rows_of("wrk", left)
+    rows = read_rows("wrk", left)
     assert rows["all"]["n"] == int(match[1]) - report["errors"]["timeout"]
     kept = json.loads(left.out.read_bytes())
     assert kept["added"] == sum(report["count"]) - rows["all"]["n"]
@@ -42,7 +42,7 @@ def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
 
 def test_wrk_adds_latencies_for_a_freezing_server(tmp_path):
     _, left = recorded(VERSION, "frozen", tmp_path)
-    rows_of("wrk", left)
+    read_rows("wrk", left)
     assert json.loads(left.out.read_bytes())["added"] > 1_000
 
 
@@ -95,8 +95,8 @@ def test_a_report_of_other_requests_is_detected(tmp_path):
     spec, left = recorded(VERSION, "frozen", tmp_path)
     report = json.loads(left.out.read_bytes())
     left.out.write_text(json.dumps({**report, "requests": report["requests"] - 1}))
-    rows = rows_of("wrk", left)
-    reading = WRK.parse(spec, left.out.read_bytes(), rows, result_of(left))
+    rows = read_rows("wrk", left)
+    reading = WRK.parse(spec, left.out.read_bytes(), rows, build_result(left))
     assert "parse_mismatch" in codes(reading)
 
 
@@ -112,6 +112,6 @@ def test_a_report_of_other_requests_is_detected(tmp_path):
 )
 def test_invalid_output_is_refused_with_a_reason(report, message, tmp_path):
     spec, left = recorded(VERSION, "plain", tmp_path)
-    rows = rows_of("wrk", left)
+    rows = read_rows("wrk", left)
     with pytest.raises(ToolOutputError, match=message):
-        WRK.parse(spec, report, rows, result_of(left))
+        WRK.parse(spec, report, rows, build_result(left))

@@ -65,17 +65,17 @@ def test_compare_trials_prints_the_comparison(tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "told"),
+    ("command", "given", "message"),
     [
         ("detect", "nonsense", "line 1, column 1: not JSON"),
         ("detect", '{"values": [1, "2"]}', "values[1]: expected a number"),
         ("compare-trials", '{"baseline": [1]}', "contender: it is missing"),
     ],
 )
-def test_a_file_error_is_reported_without_a_traceback(command, given, told):
+def test_a_file_error_is_reported_without_a_traceback(command, given, message):
     done = typed(command, "-", given=given)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
@@ -87,7 +87,7 @@ def test_a_missing_file_is_named():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{}", "values: it is missing"),
         ("3", "the file: expected an object"),
@@ -98,8 +98,8 @@ def test_a_missing_file_is_named():
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_an_invalid_series_is_refused_with_its_position(text, told):
-    with pytest.raises(InvalidRequestError, match=told):
+def test_an_invalid_series_is_refused_with_its_position(text, message):
+    with pytest.raises(InvalidRequestError, match=message):
         parse_series_file(text)
 
 
@@ -111,7 +111,7 @@ def test_a_plain_list_is_a_series_with_gaps():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"baseline": [1], "contender": [1, 2]}', "contender: 2 trials, but 1"),
         ('{"baseline": [1], "contender": [-1]}', "contender\\[0\\]: -1: expected a finite"),
@@ -124,8 +124,8 @@ def test_a_plain_list_is_a_series_with_gaps():
         ('{"metrics": {"a": {"pairs": [1]}}}', "metrics.a.pairs\\[0\\]"),
     ],
 )
-def test_invalid_trials_are_refused_with_their_position(text, told):
-    with pytest.raises(InvalidRequestError, match=told):
+def test_invalid_trials_are_refused_with_their_position(text, message):
+    with pytest.raises(InvalidRequestError, match=message):
         parse_trials_file(text)
 
 

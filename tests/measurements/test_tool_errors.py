@@ -33,17 +33,17 @@ def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
 
 
 def _measured(
-    personas: Personas, shas: list[str], rate: float, *, version: str = "1.16.0", **asked: Any
+    personas: Personas, shas: list[str], rate: float, *, version: str = "1.16.0", **fields: Any
 ) -> Run:
     """One round of two commits, so two trials, which `version` of oha measured."""
-    run = make_run(personas.alice, shas[:2], **{"rounds": 1, **asked})
+    run = make_run(personas.alice, shas[:2], **{"rounds": 1, **fields})
     finish_run(run, [rate, rate], wobble=0)
     tool = {"name": "oha", "version": version}
     Trial.objects.filter(job__run=run).update(provenance={"tool": tool})
     return run
 
 
-def _shown(errors: tuple[MetricError, ...]) -> dict[str, tuple[float, float, float, int]]:
+def _summarise(errors: tuple[MetricError, ...]) -> dict[str, tuple[float, float, float, int]]:
     return {each.metric.key: (each.median, each.low, each.high, each.trials) for each in errors}
 
 
@@ -58,18 +58,18 @@ def test_median_error_and_range_are_reported_by_tool_and_version(
         ("oha", "1.15.0"),
         ("oha", "1.16.0"),
     ]
-    shown = _shown(newer.errors)
+    shown = _summarise(newer.errors)
     assert shown["requests.rate"] == pytest.approx((0.01, 0, 0.25, 6))
     assert shown["latency.p50"] == pytest.approx((1 / 1.01 - 1, -0.2, 0, 6))
     assert list(shown) == ["requests.rate", "latency.p50"]
-    assert _shown(older.errors)["requests.rate"] == pytest.approx((-0.5, -0.5, -0.5, 2))
+    assert _summarise(older.errors)["requests.rate"] == pytest.approx((-0.5, -0.5, -0.5, 2))
 
 
 def test_only_the_newest_trials_count(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 2000, rounds=2)
     _measured(personas, shas, 1000, rounds=NEWEST // 2)
     (tool_errors,) = load_tool_errors(personas.alice)
-    assert _shown(tool_errors.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
+    assert _summarise(tool_errors.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
 
 
 def test_invalid_trials_do_not_count(personas: Personas, shas: list[str]) -> None:

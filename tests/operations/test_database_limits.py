@@ -26,7 +26,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return options
 
 
-def parameters_of_a_new_session() -> dict[str, str]:
+def read_session_parameters() -> dict[str, str]:
     new = connections.create_connection("default")
     try:
         with new.cursor() as cursor:
@@ -39,10 +39,10 @@ def parameters_of_a_new_session() -> dict[str, str]:
 @pytest.mark.parametrize("process", LIMITS)
 def test_sessions_of_a_process_have_limits(process: str, options: dict[str, object]) -> None:
     for name in LIMITS[process]:
-        assert parameters_of_a_new_session()[name] == "0", "a command has none"
+        assert read_session_parameters()[name] == "0", "a command has none"
     limit_sessions(process)
     limit_sessions(process)
-    parameters = parameters_of_a_new_session()
+    parameters = read_session_parameters()
     assert {name: parameters[name] for name in LIMITS[process]} == LIMITS[process]
 
 
@@ -53,7 +53,7 @@ def test_database_url_takes_precedence(options: dict[str, object]) -> None:
     assert (given["connect_timeout"], given["tcp_user_timeout"]) == ("9", 30_000)
     options["options"] = given["options"]
     limit_sessions("web")
-    parameters = parameters_of_a_new_session()
+    parameters = read_session_parameters()
     assert (parameters["statement_timeout"], parameters["lock_timeout"]) == ("5s", "10s")
 
 

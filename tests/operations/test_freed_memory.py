@@ -67,7 +67,7 @@ print((left - before) * 4096, (resident() - before) * 4096)
 glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps it")
 
 
-def told(program: str, *words: str) -> list[int]:
+def measure_resident_bytes(program: str, *words: str) -> list[int]:
     """Bytes."""
     argv = [sys.executable, "-c", RESIDENT + program, *words]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
@@ -76,15 +76,15 @@ def told(program: str, *words: str) -> list[int]:
 
 @glibc_only
 def test_freed_memory_returns_to_the_system() -> None:
-    (left,) = told(PROGRAM, "given back")
+    (left,) = measure_resident_bytes(PROGRAM, "given back")
     assert left < 8 * MIB
-    (left,) = told(PROGRAM, "as it is")
+    (left,) = measure_resident_bytes(PROGRAM, "as it is")
     assert left > 24 * MIB
 
 
 @glibc_only
 def test_fragmented_free_memory_returns_to_the_system() -> None:
-    left, afterwards = told(SCATTERED)
+    left, afterwards = measure_resident_bytes(SCATTERED)
     assert left > 30 * MIB
     assert afterwards < 10 * MIB
 

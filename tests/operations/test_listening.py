@@ -16,13 +16,13 @@ class FailingBook(WaitBook):
 
     def __init__(self) -> None:
         super().__init__(WaitLimits(token=1, team=1, process=1))
-        self.heard_again = threading.Event()
+        self.reconnected = threading.Event()
 
     def fire_all(self) -> None:
         if self.failed:
-            self.heard_again.set()
+            self.reconnected.set()
         self.failed = True
-        if not self.heard_again.is_set():
+        if not self.reconnected.is_set():
             raise KeyError("a mistake")
 
 
@@ -34,7 +34,7 @@ def test_an_unexpected_error_is_logged_and_does_not_end_the_thread(
     book = FailingBook()
     listener = Listener(book)
     listener.start()
-    assert book.heard_again.wait(60)
+    assert book.reconnected.wait(60)
     listener.stop()
     (thread,) = [each for each in threading.enumerate() if each.name == "listener"]
     thread.join()

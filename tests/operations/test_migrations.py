@@ -76,11 +76,11 @@ def _problem(operation: Operation, big: set[str]) -> str:
     if isinstance(operation, migrations.AlterField):
         return "AlterField: add a column, fill it in batches, read it, remove the old one"
     if isinstance(operation, migrations.AddField):
-        return _problem_of_new(operation.field)
+        return _find_new_field_problem(operation.field)
     return ""
 
 
-def _problem_of_new(field: models.Field) -> str:
+def _find_new_field_problem(field: models.Field) -> str:
     if field.unique or (field.db_index and not field.null):
         return "AddField with an index: add the index concurrently, in a migration of its own"
     if field.has_default() and callable(field.default):

@@ -65,20 +65,22 @@ def _problem(app: str, operation: Operation, state: ProjectState) -> str:
         match = _REMOVES.search(str(operation.sql))
         return f"its SQL has {match[0]}: {_GONE}" if match else ""
     if isinstance(operation, migrations.AddField):
-        return _problem_of_new(operation)
+        return _find_new_field_problem(operation)
     if isinstance(operation, migrations.AlterField):
-        return _problem_of_changed(app, operation, state)
+        return _find_changed_field_problem(app, operation, state)
     return ""
 
 
-def _problem_of_new(operation: migrations.AddField) -> str:
+def _find_new_field_problem(operation: migrations.AddField) -> str:
     field = operation.field
     if field.many_to_many or field.null or field.db_default is not models.NOT_PROVIDED:
         return ""
     return f"{operation.describe()}: old processes insert without it; give it null or a db_default"
 
 
-def _problem_of_changed(app: str, operation: migrations.AlterField, state: ProjectState) -> str:
+def _find_changed_field_problem(
+    app: str, operation: migrations.AlterField, state: ProjectState
+) -> str:
     old = state.models[app, operation.model_name_lower].fields[operation.name]
     if old.null and not operation.field.null:
         return f"{operation.describe()}: old processes insert null; {_GONE}"

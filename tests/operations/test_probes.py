@@ -17,7 +17,7 @@ NOBODY = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_kept(monkeypatch):
+def no_cached_readiness(monkeypatch):
     monkeypatch.setattr(readiness, "RECENT_S", 0.0)
 
 

@@ -28,7 +28,7 @@ class Hanging(WatchedTask):
         released.wait(60)
 
 
-def _is_heard() -> bool:
+def _has_heartbeat() -> bool:
     known = load_heartbeats(connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE)
     return any(each.name == build_process_name() and each.kind == "worker" for each in known)
 
@@ -50,7 +50,7 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
     threads[0].start()
     try:
         heartbeat_thread.HeartbeatThread("worker").beat_once()
-        assert _is_heard()
+        assert _has_heartbeat()
         delete_heartbeat(
             connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", build_process_name()
         )
@@ -58,7 +58,7 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
         while not stuck_threads.BUSY.is_stuck(2, 0.0):
             pass
         heartbeat_thread.HeartbeatThread("worker").beat_once()
-        assert not _is_heard()
+        assert not _has_heartbeat()
         assert heartbeat_thread.HeartbeatThread("worker").problem() == "", (
             "a step may still be the reason"
         )
@@ -71,7 +71,7 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
         for thread in threads:
             thread.join()
     heartbeat_thread.HeartbeatThread("worker").beat_once()
-    assert _is_heard()
+    assert _has_heartbeat()
     delete_heartbeat(
         connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", build_process_name()
     )

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 
 
 @pytest.mark.engine
 @pytest.mark.slow
 def test_api_benchmark_reports_a_value_for_every_target():
-    answer = answer_of_benchmark("api", timeout_s=200)
+    answer = run_benchmark("api", timeout_s=200)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert all(value > 0 for value in answer["measured"].values())

@@ -8,7 +8,7 @@ import pytest
 from perf.detection.detectors import _perfherder, _threshold
 from perf.detection.scores import Score, compute_score
 from perf.detection.synthetic import APART, planted
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_alternative_detectors_find_an_obvious_step():
 @pytest.mark.engine
 @pytest.mark.slow
 def test_detection_benchmark_reports_a_value_for_every_target():
-    answer = answer_of_benchmark("detection", timeout_s=400)
+    answer = run_benchmark("detection", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

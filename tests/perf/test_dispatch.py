@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 from tests.support.programs import program
 
 
@@ -10,6 +10,6 @@ from tests.support.programs import program
 @pytest.mark.slow
 def test_dispatch_benchmark_reports_a_value_for_every_target():
     program("sshd")
-    answer = answer_of_benchmark("dispatch", timeout_s=400)
+    answer = run_benchmark("dispatch", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert all(value > 0 for value in answer["measured"].values())

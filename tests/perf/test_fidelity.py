@@ -5,13 +5,13 @@ The others are tried by hand (test_fidelity_by_hand.py), and through Pitwall by 
 
 import pytest
 
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 
 
 @pytest.mark.engine
 @pytest.mark.slow
 def test_fidelity_benchmark_reports_a_value_for_every_target():
-    answer = answer_of_benchmark("fidelity", "--pairs", "1", "--only", "wrk", timeout_s=300)
+    answer = run_benchmark("fidelity", "--pairs", "1", "--only", "wrk", timeout_s=300)
     measured = answer["measured"]
     assert measured.keys() == answer["wanted"].keys()
     ratios = {key for key in measured if key.endswith("_ratio")}

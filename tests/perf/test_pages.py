@@ -7,7 +7,7 @@ from perf.pages import summary
 from perf.pages.lighthouse import MissingError, programs
 
 
-def _look(name, performance, **changes):
+def _build_audit(name, performance, **changes):
     audit = {
         "name": name, "form": "mobile", "performance": performance, "accessibility": 100,
         "best_practices": 100, "shift": 0.0, "blocked_ms": 20.0, "first_ms": 900.0,
@@ -22,7 +22,12 @@ def _answer(audits):
 
 
 def test_the_worst_screen_counts_with_the_median_of_its_measurements():
-    audits = [_look("runs", 99), _look("compare", 80), _look("compare", 96), _look("compare", 97)]
+    audits = [
+        _build_audit("runs", 99),
+        _build_audit("compare", 80),
+        _build_audit("compare", 96),
+        _build_audit("compare", 97),
+    ]
     answer = _answer(audits)
     assert answer["measured"]["mobile_performance_worst"] == 96
     assert answer["met"]
@@ -32,7 +37,7 @@ def test_the_worst_screen_counts_with_the_median_of_its_measurements():
     "worse", [{"accessibility": 94}, {"shift": 0.02}, {"bytes": 150_000}, {"best_practices": 90}]
 )
 def test_one_screen_below_its_target_fails(worse):
-    assert not _answer([_look("runs", 99), _look("compare", 99, **worse)])["met"]
+    assert not _answer([_build_audit("runs", 99), _build_audit("compare", 99, **worse)])["met"]
 
 
 def test_a_missing_program_is_named(monkeypatch, tmp_path):

@@ -5,13 +5,13 @@ import pytest
 
 from perf.scale.copy_rows import blank, fill_array, point_type, reading_ids, reading_type
 from perf.scale.extent import FULL
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 
 
 @pytest.mark.engine
 @pytest.mark.slow
 def test_scale_benchmark_reports_a_value_for_every_target():
-    answer = answer_of_benchmark("scale", timeout_s=400)
+    answer = run_benchmark("scale", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert answer["measured"]["results_lost"] == answer["measured"]["results_doubled"] == 0
 

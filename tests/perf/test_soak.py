@@ -5,7 +5,7 @@ import random
 import pytest
 
 from perf.soak.memory import estimate_growth
-from tests.support.benchmarks import answer_of_benchmark
+from tests.support.benchmarks import run_benchmark
 
 MIB = 2**20
 
@@ -34,7 +34,7 @@ def test_growing_memory_is_detected():
 @pytest.mark.engine
 @pytest.mark.slow
 def test_a_short_soak_loses_duplicates_and_leaves_nothing():
-    answer = answer_of_benchmark("soak", "--seed", "1", timeout_s=300)
+    answer = run_benchmark("soak", "--seed", "1", timeout_s=300)
     assert answer["met"], answer
     assert answer["measured"]["trials_measured"] > 0
     struck = [times for name, times in answer["measured"].items() if name.startswith("struck_")]

@@ -30,7 +30,7 @@ def line(personas: Personas, tmp_path: Path) -> Line:
 
 def test_a_step_is_found_where_it_is(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     assert (change_point.before, change_point.commit) == (line.commits[24], line.commits[25])
     assert change_point.regressed
     assert (change_point.kind, change_point.state) == ("alert", "open")
@@ -45,27 +45,27 @@ def test_a_step_is_found_where_it_is(line: Line) -> None:
 
 def test_an_improvement_is_a_change_point(line: Line) -> None:
     line.step(until=40, at=25, change=0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     assert not change_point.regressed
 
 
 def test_noise_has_no_change_point(line: Line) -> None:
     line.step(until=60, at=100, change=0.0)
-    assert line.look() == []
+    assert line.detect() == []
 
 
 def test_only_primary_metrics_are_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=0.5, metric="latency.p99")
-    assert line.look() == []
+    assert line.detect() == []
     assert not ChangedSeries.objects.exists()
 
 
 def test_a_change_point_moves_with_new_points_and_keeps_its_row(line: Line) -> None:
     line.step(until=41, at=25, change=-0.08, every=4)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     assert (change_point.before, change_point.commit) == (line.commits[24], line.commits[28])
     line.measure({25: 920, 26: 920, 27: 920}, seed=2)
-    (moved,) = line.look()
+    (moved,) = line.detect()
     assert moved.pk == change_point.pk
     assert (moved.before, moved.commit) == (line.commits[24], line.commits[25])
     assert any("moved from" in each["text"] for each in moved.revisions)
@@ -73,12 +73,12 @@ def test_a_change_point_moves_with_new_points_and_keeps_its_row(line: Line) -> N
 
 def test_a_change_point_that_is_no_longer_detected_is_superseded(line: Line) -> None:
     line.step(until=30, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     # The five points were a bad day: all that follows is as before.
     line.measure(dict.fromkeys(range(25, 30), 1000 * 1.085), seed=3)
     line.measure(dict.fromkeys(range(30, 60), 1000.0), seed=4)
     change_point.refresh_from_db()
-    states = {each.state for each in line.look()}
+    states = {each.state for each in line.detect()}
     assert states == {ChangeState.SUPERSEDED}
     assert load_series_changes([change_point.series_id]) == {}
 
@@ -86,13 +86,13 @@ def test_a_change_point_that_is_no_longer_detected_is_superseded(line: Line) -> 
 def test_a_change_of_the_host_is_not_a_change_point(line: Line) -> None:
     line.measure(dict.fromkeys(range(25), 1000.0))
     line.measure(dict.fromkeys(range(25, 50), 900.0), epoch=1, seed=2)
-    assert line.look() == []
+    assert line.detect() == []
 
 
 def test_a_changed_configuration_is_not_a_change_point(line: Line) -> None:
     line.measure(dict.fromkeys(range(25), 1000.0), configuration=1)
     line.measure(dict.fromkeys(range(25, 50), 900.0), configuration=2, seed=2)
-    assert line.look() == []
+    assert line.detect() == []
 
 
 def test_commits_measured_in_two_epochs_bridge_a_break(line: Line) -> None:
@@ -100,13 +100,13 @@ def test_commits_measured_in_two_epochs_bridge_a_break(line: Line) -> None:
     line.measure({24: 700.0, 25: 640.0}, epoch=1, seed=5)
     line.measure(dict.fromkeys((41, 43), 700.0), epoch=1, seed=6)
     line.measure(dict.fromkeys((42, 44, 45), 920.0), seed=7)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     assert change_point.commit == line.commits[25]
 
 
 def test_a_single_spike_is_an_outlier_and_not_a_change_point(line: Line) -> None:
     line.measure({place: 800.0 if place == 20 else 1000.0 for place in range(40)})
-    assert line.look() == []
+    assert line.detect() == []
     look = SeriesDetection.objects.get(pk=line.series().pk)
     assert look.outliers == [line.commits[20].pk]
 
@@ -114,12 +114,12 @@ def test_a_single_spike_is_an_outlier_and_not_a_change_point(line: Line) -> None
 def test_merged_commits_are_not_on_the_main_line(line: Line) -> None:
     Commit.objects.filter(pk__in=[each.pk for each in line.commits[10:20]]).update(mainline=False)
     line.measure({place: 500.0 if 10 <= place < 20 else 1000.0 for place in range(40)})
-    assert line.look() == []
+    assert line.detect() == []
 
 
 def test_an_old_change_is_shown_and_raises_no_alert(line: Line) -> None:
     line.step(until=60, at=12, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     assert not change_point.recent
     assert change_point.final
     assert change_point.message.startswith("not confirmed: it is before")
@@ -129,23 +129,23 @@ def test_change_points_before_the_analysed_window_are_kept(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line.step(until=40, at=12, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     monkeypatch.setattr(change_search, "POINTS_THEN", 25)
     line.measure({40: 920.0}, seed=2)
-    (still,) = line.look()
+    (still,) = line.detect()
     assert (still.pk, still.state, still.seen) == (change_point.pk, "open", True)
     # A new beginning is looked for in all of the history.
     store_baseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
-    assert {each.state for each in line.look()} == {"superseded"}
+    assert {each.state for each in line.detect()} == {"superseded"}
 
 
 def test_change_points_dropped_by_a_force_push_are_superseded(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    line.look()
+    line.detect()
     dropped = [each.pk for each in line.commits[25:40]]
     Commit.objects.filter(pk__in=dropped).update(position=None, mainline=False)
     ChangedSeries.objects.create(series=[line.series().pk])
-    assert {each.state for each in line.look()} == {"superseded"}
+    assert {each.state for each in line.detect()} == {"superseded"}
 
 
 def test_a_detection_request_is_kept_until_its_result_is_stored(line: Line) -> None:
@@ -157,54 +157,54 @@ def test_a_detection_request_is_kept_until_its_result_is_stored(line: Line) -> N
         transaction.set_rollback(True)
     assert ChangedSeries.objects.exists()
     assert not ChangePoint.objects.exists()
-    assert len(line.look()) == 1
+    assert len(line.detect()) == 1
     assert not ChangedSeries.objects.exists()
 
 
 def test_detecting_twice_changes_nothing(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     ChangedSeries.objects.create(series=[line.series().pk])
-    (again,) = line.look()
+    (again,) = line.detect()
     assert (again.pk, again.revisions) == (change_point.pk, change_point.revisions)
 
 
 def test_points_before_a_baseline_are_not_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     made = store_baseline(
         member=line.member, commit=line.commits[25], reason="meant so", series=line.series()
     )
-    line.look()
+    line.detect()
     assert load_series_changes([change_point.series_id]) == {}
     assert load_series_baselines([line.series()])[change_point.series_id].commit == line.commits[25]
     remove_baseline(member=line.member, baseline_id=made.pk)
-    line.look()
+    line.detect()
     assert len(load_series_changes([change_point.series_id])[change_point.series_id]) == 1
 
 
 def test_a_baseline_of_a_case_covers_all_its_series(line: Line) -> None:
     for metric in ("requests.rate", "latency.p50"):
         line.step(until=40, at=25, change=-0.08, metric=metric)
-    assert len(line.look()) == 2
+    assert len(line.detect()) == 2
     store_baseline(member=line.member, commit=line.commits[25], reason="new", case=line.cases[0])
-    line.look()
+    line.detect()
     assert load_series_changes([line.series().pk, line.series(metric="latency.p50").pk]) == {}
 
 
 def test_a_dismissed_change_point_stays_dismissed_with_new_points(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     dismiss(member=line.member, change_id=change_point.pk, reason="the test data grew")
     line.measure(dict.fromkeys(range(40, 45), 920.0), seed=2)
-    (still,) = line.look()
+    (still,) = line.detect()
     assert (still.pk, still.state) == (change_point.pk, "dismissed")
     assert "the test data grew" in still.message
 
 
 def test_strangers_and_viewers_cannot_change_change_points(line: Line, personas: Personas) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change_point,) = line.look()
+    (change_point,) = line.detect()
     series, commit = line.series(), line.commits[25]
     with pytest.raises(PermissionRefusedError):
         dismiss(member=personas.bob, change_id=change_point.pk, reason="why not")

@@ -28,7 +28,7 @@ def line(personas: Personas, tmp_path: Path) -> Line:
 def suspected(line: Line, **more: object) -> ChangePoint:
     """Every fourth of 41 commits is measured; from the 28th on it is 8 % slower."""
     line.step(until=41, at=25, change=-0.08, every=4, **more)
-    return line.look()[0]
+    return line.detect()[0]
 
 
 def truth(line: Line, culprit: int, change: float = -0.08) -> dict[str, float]:
@@ -47,7 +47,7 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
         idle = 0 if line.answer_confirmation_runs(known) else idle + 1
         if idle == 2:
             return
-        line.look()
+        line.detect()
     raise AssertionError("it never ends")
 
 
@@ -78,7 +78,7 @@ def test_only_affected_cases_are_measured(personas: Personas, tmp_path: Path) ->
     line = make_line(personas.alice, tmp_path / "origin", cases=3)
     for case, change in enumerate((-0.08, 0.0, -0.08)):
         line.step(until=41, at=25, change=change, every=4, case=case, seed=case)
-    line.look()
+    line.detect()
     confirmations.advance_confirmations(utc_now())
     run = Run.objects.get()
     measured = set(Trial.objects.filter(job__run=run).values_list("case", flat=True))
@@ -101,7 +101,7 @@ def test_the_confirmation_run_decides(line: Line, change: float, state: str, wor
 def test_a_refuted_change_is_not_measured_again(line: Line) -> None:
     change_point = confirmed(line, suspected(line), truth(line, 100))
     line.measure({44: 920.0, 48: 920.0}, seed=9)
-    line.look()
+    line.detect()
     confirmations.advance_confirmations(utc_now())
     change_point.refresh_from_db()
     assert (change_point.state, Run.objects.count()) == ("refuted", 1)
@@ -120,7 +120,7 @@ def test_one_confirmation_run_answers_all_metrics_of_a_case(
             "configuration", flat=True
         )[0],
     )
-    line.look()
+    line.detect()
     confirmations.advance_confirmations(utc_now())
     bisections.advance_bisections(utc_now())
     other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
@@ -142,7 +142,7 @@ def test_a_bisection_names_the_commit(line: Line) -> None:
         assert run.variants.get(position=0).commit == line.commits[24]
 
 
-def merged_at(line: Line, place: int, *, left: int) -> list[Commit]:
+def merge_branch(line: Line, place: int, *, left: int) -> list[Commit]:
     """Two commits, quick and slow, of a branch that left at `left` and was merged at `place`."""
     branch = []
     for name, parent in (("quick", line.commits[left].sha), ("slow", "1" * 40)):
@@ -164,7 +164,7 @@ def merged_at(line: Line, place: int, *, left: int) -> list[Commit]:
 
 
 def test_a_merge_is_bisected(line: Line) -> None:
-    quick, slow = merged_at(line, 26, left=20)
+    quick, slow = merge_branch(line, 26, left=20)
     change = suspected(line)
     follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 920.0})
     change.refresh_from_db()
@@ -175,7 +175,7 @@ def test_a_merge_is_bisected(line: Line) -> None:
 
 
 def test_a_merge_of_fast_commits_is_itself_the_culprit(line: Line) -> None:
-    quick, slow = merged_at(line, 26, left=20)
+    quick, slow = merge_branch(line, 26, left=20)
     change = suspected(line)
     follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 1000.0})
     change.refresh_from_db()
@@ -184,7 +184,7 @@ def test_a_merge_of_fast_commits_is_itself_the_culprit(line: Line) -> None:
 
 def test_neighbouring_commits_need_no_bisection(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (change,) = line.look()
+    (change,) = line.detect()
     follow(line, truth(line, 25))
     change.refresh_from_db()
     assert change.culprit == line.commits[25]
@@ -233,7 +233,7 @@ def test_one_bisection_names_the_culprit_of_all_confirmed_changes(
     line = make_line(personas.alice, tmp_path / "origin", cases=2)
     for case in (0, 1):
         line.step(until=41, at=25, change=-0.08, every=4, case=case, seed=case)
-    line.look()
+    line.detect()
     follow(line, truth(line, 26))
     changes = ChangePoint.objects.filter(state="confirmed", series__metric__key="requests.rate")
     assert [each.culprit for each in changes] == [line.commits[26]] * 2

@@ -26,7 +26,7 @@ def sample(value: float | None, validity: str = "valid", **more) -> Sample:
     return Sample(validity=validity, values=values, **fields)
 
 
-def seen(protocol: str, rate: int, *values: float, host: str = "a", **more) -> Observation:
+def observe(protocol: str, rate: int, *values: float, host: str = "a", **more) -> Observation:
     place = {"protocol": protocol, "rate": rate, "host": host, "source": "measured", "commit": "c"}
     fields = {
         "samples": [sample(value) for value in values],
@@ -49,7 +49,7 @@ def laid_out(table: dict, observations: list[Observation], **more):
 
 def grid(**more) -> list[Observation]:
     return [
-        seen(protocol, rate, *(rate * factor * each for each in (1.0, 1.01, 1.02)), **more)
+        observe(protocol, rate, *(rate * factor * each for each in (1.0, 1.01, 1.02)), **more)
         for rate in (1000, 100)
         for protocol, factor in (("h2", 2.0), ("h1", 1.0))
     ]
@@ -90,7 +90,7 @@ def test_two_cases_never_share_a_cell():
 )
 def test_every_number_is_in_the_table_once(places, rows, across):
     observations = [
-        seen(protocol, rate, 10.0 + number, host=host)
+        observe(protocol, rate, 10.0 + number, host=host)
         for number, (host, protocol, rate) in enumerate(places)
     ]
     table = laid_out({"rows": rows, "columns": [{**RATE, "across": across}]}, observations)
@@ -110,7 +110,7 @@ def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
     believed = [sample(10.0), sample(11.0, "suspect"), sample(10.4)]
     trials = [*believed, sample(99.0, "invalid", reasons=["swap: x"])]
     cell = laid_out(
-        {"rows": ["rate"], "columns": [RATE]}, [seen("h1", 100, samples=trials)]
+        {"rows": ["rate"], "columns": [RATE]}, [observe("h1", 100, samples=trials)]
     ).rows[0].cells[0]  # fmt: skip
     assert (cell.value, cell.trials, cell.suspect, cell.excluded) == (10.4, 3, 1, 1)
     assert cell.low < 10.4 < cell.high
@@ -119,18 +119,20 @@ def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
 @pytest.mark.parametrize(
     ("observation", "kind", "why"),
     [
-        (seen("h1", 100), "unmeasured", "not measured"),
-        (seen("h1", 100, unsupported="too old (see axum)"), "unsupported", "too old (see axum)"),
-        (seen("h1", 100, samples=[sample(None, "", state="failed", message="it died\nlog")]),
+        (observe("h1", 100), "unmeasured", "not measured"),
+        (observe("h1", 100, unsupported="too old (see axum)"), "unsupported", "too old (see axum)"),
+        (observe("h1", 100, samples=[sample(None, "", state="failed", message="it died\nlog")]),
          "failed", "it died"),
-        (seen("h1", 100, samples=[sample(None, "", state="unsupported", message="go is missing")]),
+        (observe(
+            "h1", 100, samples=[sample(None, "", state="unsupported", message="go is missing")]
+         ),
          "unsupported", "go is missing"),
-        (seen("h1", 100, samples=[sample(None, "", state="planned")]),
+        (observe("h1", 100, samples=[sample(None, "", state="planned")]),
          "pending", "not measured yet"),
-        (seen("h1", 100, samples=[sample(1.0, "invalid", reasons=["saturated: 80 %"])]),
+        (observe("h1", 100, samples=[sample(1.0, "invalid", reasons=["saturated: 80 %"])]),
          "invalid", ""),
-        (seen("h1", 100, samples=[sample(None)]), "untold", "does not report it"),
-        (seen("h1", 100, 1.0, unsupported="it was supported before"), "value", ""),
+        (observe("h1", 100, samples=[sample(None)]), "untold", "does not report it"),
+        (observe("h1", 100, 1.0, unsupported="it was supported before"), "value", ""),
     ],
 )  # fmt: skip
 def test_a_cell_without_a_value_has_a_reason(observation, kind, why):
@@ -142,7 +144,7 @@ def test_a_cell_without_a_value_has_a_reason(observation, kind, why):
 
 def test_hosts_are_compared_with_one_of_them():
     slower = [
-        seen(protocol, 100, *(100 * factor * each for each in (0.5, 0.505, 0.51)), host="b")
+        observe(protocol, 100, *(100 * factor * each for each in (0.5, 0.505, 0.51)), host="b")
         for protocol, factor in (("h2", 2.0), ("h1", 1.0))
     ]
     column = {**RATE, "title": "Gain", "relative": True, "against": "a", "across": ["host"]}
@@ -208,10 +210,10 @@ def test_metrics_in_rows_show_differences():
 
 def test_a_leaderboard_ranks_by_the_better_direction_with_ties():
     observations = [
-        seen("h1", 100, 10.0, 10.5, 11.0),
-        seen("h2", 100, 10.2, 10.6, 11.2),
-        seen("h1", 1000, 90.0, 91.0, 92.0),
-        seen("h2", 1000),
+        observe("h1", 100, 10.0, 10.5, 11.0),
+        observe("h2", 100, 10.2, 10.6, 11.2),
+        observe("h1", 1000, 90.0, 91.0, 92.0),
+        observe("h2", 1000),
     ]
     table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, observations)
@@ -244,7 +246,7 @@ def test_an_added_axis_splits_the_ranking():
 
 def test_latencies_of_open_and_closed_loops_are_not_ranked():
     table = {"rows": ["protocol"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
-    mixed = [seen("h1", 100, 10.0), seen("h2", 100, 11.0, model="open")]
+    mixed = [observe("h1", 100, 10.0), observe("h2", 100, 11.0, model="open")]
     ranked = laid_out({**table, "sort": "p99"}, mixed)
     assert ranked.sorted_by is None
     assert any("Not ranked" in note for note in ranked.notes)
@@ -252,7 +254,7 @@ def test_latencies_of_open_and_closed_loops_are_not_ranked():
 
 def published(protocol: str, rate: int, value: float) -> Observation:
     place = {"host": "t490s", "source": "published", "commit": ""}
-    return seen(
+    return observe(
         protocol, rate, place=place, published={"requests.rate": value}, rest=("p", rate)
     )  # fmt: skip
 
@@ -286,7 +288,7 @@ def test_a_selection_without_cases_is_refused():
 
 def test_a_merged_percentile_covers_all_requests():
     columns = [{"metric": "latency.p99", "statistic": "merged", "unit": "ms"}]
-    observation = seen("h1", 100, 100.0, 105.0, 110.0, merged={"latency.p99": 0.02})
+    observation = observe("h1", 100, 100.0, 105.0, 110.0, merged={"latency.p99": 0.02})
     cell = laid_out({"rows": ["rate"], "columns": columns}, [observation]).rows[0].cells[0]
     assert cell.value == 20.0
     assert cell.low < 10 < 20.0 == cell.high
@@ -294,12 +296,12 @@ def test_a_merged_percentile_covers_all_requests():
 
 def test_common_parameters_need_no_dimension():
     columns = [{**RATE, "shared": True, "title": "Size"}, {**RATE, "across": ["protocol", "host"]}]
-    same = [seen(protocol, 100, 5.0, host=host) for protocol in ("h1", "h2") for host in "ab"]
+    same = [observe(protocol, 100, 5.0, host=host) for protocol in ("h1", "h2") for host in "ab"]
     (row,) = laid_out(
-        {"rows": ["rate"], "columns": columns}, [*same[:3], seen("h2", 100, host="b")]
+        {"rows": ["rate"], "columns": columns}, [*same[:3], observe("h2", 100, host="b")]
     ).rows
     assert (row.cells[0].value, len(row.cells)) == (5.0, 5)
-    other = [*same, seen("h3", 100, 6.0)]
+    other = [*same, observe("h3", 100, 6.0)]
     (row,) = laid_out({"rows": ["rate"], "columns": columns}, other).rows
     assert row.cells[0].reason == "2 cases differ: add a dimension"
 
@@ -309,7 +311,7 @@ def test_columns_name_their_load_model():
         {"metric": "latency.p99", "title": "Old", "where": 'protocol == "h1"'},
         {"metric": "latency.p99", "title": "New", "where": 'protocol == "h2"'},
     ]
-    mixed = [seen("h1", 100, 10.0), seen("h2", 100, 11.0, model="open")]
+    mixed = [observe("h1", 100, 10.0), observe("h2", 100, 11.0, model="open")]
     notes = laid_out({"rows": ["rate"], "columns": columns}, mixed).notes
     assert any(note.startswith("Latency of Old: closed loop") for note in notes)
     assert any(note.startswith("Latency of New: open loop") for note in notes)

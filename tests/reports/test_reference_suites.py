@@ -38,7 +38,7 @@ FIGURES = {
 }
 
 
-def rows_of(suite: str) -> list[Row]:
+def read_published_rows(suite: str) -> list[Row]:
     return list(FORMATS["csv"].read((SUITES / suite / "published.csv").read_bytes()))
 
 
@@ -48,7 +48,7 @@ def test_each_report_has_its_reference_results() -> None:
 
 @pytest.mark.parametrize("suite", FIGURES)
 def test_no_reference_result_is_missing_or_repeated(suite: str) -> None:
-    rows = rows_of(suite)
+    rows = read_published_rows(suite)
     unknown = [row for row in rows if row.value is None]
     assert (len(rows), len(unknown)) == FIGURES[suite]
     counts = Counter(
@@ -66,7 +66,7 @@ def test_cases_of_reference_results_exist_in_the_suite(suite: str) -> None:
         {axis: format_axis_value(value) for axis, value in case.parameters.items()}
         for case in expand(spec)
     ]
-    for row in rows_of(suite):
+    for row in read_published_rows(suite):
         parameters = {axis: format_axis_value(value) for axis, value in row.parameters.items()}
         assert any(parameters.items() <= cell.items() for cell in cells), parameters
 
@@ -111,7 +111,7 @@ def test_reference_results_match_the_report() -> None:
     for suite, (metric, case, value) in expected.items():
         values = [
             row.value
-            for row in rows_of(suite)
+            for row in read_published_rows(suite)
             if row.metric == metric and case.items() <= row.parameters.items()
         ]
         assert value in values, suite

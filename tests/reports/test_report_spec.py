@@ -29,7 +29,7 @@ tables:
 """
 
 
-def one(line: str) -> str:
+def build(line: str) -> str:
     return f"version: 1\ntitle: T\ntables:\n  - rows: [a]\n    columns: [{{{line}}}]\n"
 
 
@@ -53,18 +53,18 @@ def test_any_percentile_is_accepted():
         ("[", None, "not valid YAML: line 1"),
         ("just words", None, "expected a mapping"),
         (WHOLE.replace("mean, unit", "average, unit"), "tables[0].columns[0].statistic", "median"),
-        (one("metric: latency.p"), "tables[0].columns[0].metric", "no metric latency.p"),
-        (one("metric: requests.rate, unit: ms"), "tables[0].columns[0].unit", "req/s"),
-        (one("metric: requests.rate, statistic: merged"), "tables[0].columns[0].statistic",
+        (build("metric: latency.p"), "tables[0].columns[0].metric", "no metric latency.p"),
+        (build("metric: requests.rate, unit: ms"), "tables[0].columns[0].unit", "req/s"),
+        (build("metric: requests.rate, statistic: merged"), "tables[0].columns[0].statistic",
          "percentiles"),
-        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "be parsed"),
-        (one("title: T"), "tables[0].columns[0].metric", "missing"),
-        (one("difference: [A, B], title: C"), "tables[0].columns[0].difference", "no column 'A'"),
-        (one("difference: [A, B]"), "tables[0].columns[0].title", "a difference needs one"),
-        (one("metric: requests.rate, across: [metric]"), "tables[0].columns[0].across", "rows"),
+        (build("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "be parsed"),
+        (build("title: T"), "tables[0].columns[0].metric", "missing"),
+        (build("difference: [A, B], title: C"), "tables[0].columns[0].difference", "no column 'A'"),
+        (build("difference: [A, B]"), "tables[0].columns[0].title", "a difference needs one"),
+        (build("metric: requests.rate, across: [metric]"), "tables[0].columns[0].across", "rows"),
         (WHOLE.replace("rows: [metric]", "rows: [size]"), "tables[1].columns[0].metric", "missing"),
         (WHOLE.replace("rows: [metric]", "rows: [metric, metric]"), "tables[1].rows", "twice"),
-        (one("metric: requests.rate") + "    sort: X\n", "tables[0].sort.column", "no column 'X'"),
+        (build("metric: requests.rate") + "    sort: X\n", "tables[0].sort.column", "no column"),
         (WHOLE.replace("cases: size == 1024", "cases: size =="), "cases", "cannot be parsed"),
         (WHOLE.replace("published: columns", "colour: red"), "colour", "no such field"),
     ],

@@ -39,7 +39,7 @@ def lost(job: Job) -> Job:
     return job
 
 
-def host_of(job: Job) -> str | None:
+def lease_host(job: Job) -> str | None:
     leasing.lease_queued_jobs()
     job.refresh_from_db()
     return job.host.name if job.host else None
@@ -56,7 +56,7 @@ def test_a_retry_uses_another_host_of_the_profile(
     job = lost(any_host(personas, shas, wanted))
     assert (job.state, job.attempt, job.host, job.message) == ("queued", 2, None, "it is gone")
     assert not HostLease.objects.exists()
-    assert host_of(job) == "two"
+    assert lease_host(job) == "two"
     assert job.run.state == "running"
 
 
@@ -65,12 +65,12 @@ def test_a_retry_starts_again_with_the_first_host_when_all_failed(
 ) -> None:
     job = lost(lost(any_host(personas, shas)))
     assert job.attempt == 3
-    assert host_of(job) == "one"
+    assert lease_host(job) == "one"
 
 
 def test_a_retry_stays_on_a_named_host(personas: Personas, shas: list[str]) -> None:
     job = lost(any_host(personas, shas, "one"))
-    assert host_of(job) == "one"
+    assert lease_host(job) == "one"
 
 
 def test_a_retry_waits_before_it_is_leased_again(personas: Personas, shas: list[str]) -> None:
@@ -79,7 +79,7 @@ def test_a_retry_waits_before_it_is_leased_again(personas: Personas, shas: list[
     held = claims.claim_job(job.pk)
     assert held is not None
     claims.requeue_job(held, "gone", wait_s=60)
-    assert host_of(job) is None
+    assert lease_host(job) is None
     assert "tried again in" in describe_wait(job)
 
 

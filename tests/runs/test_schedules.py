@@ -117,7 +117,7 @@ def following(personas: Personas, schedule: Schedule) -> Schedule:
     return create_schedule(member=personas.alice, new=new)
 
 
-def look(schedule: Schedule) -> list[tuple[str, str]]:
+def start_due_runs(schedule: Schedule) -> list[tuple[str, str]]:
     """Baseline and contender of the runs that one look starts, in the order of their start."""
     known = set(Run.objects.values_list("pk", flat=True))
     make_due(schedule)
@@ -130,24 +130,24 @@ def look(schedule: Schedule) -> list[tuple[str, str]]:
 def test_each_new_commit_of_a_branch_is_measured_once(following: Schedule, tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     tip = git(origin, "rev-parse", "main")
-    assert look(following) == []
+    assert start_due_runs(following) == []
     first, second = (commit_files(origin, {"new": str(n)}, 10 + n) for n in (1, 2))
-    assert look(following) == [(tip, first), (first, second)]
+    assert start_due_runs(following) == [(tip, first), (first, second)]
     assert f"{second[:10]}: started run" in following.last_message
-    assert look(following) == []
+    assert start_due_runs(following) == []
     # A merge is one new commit of the branch, whatever came with it.
     git(origin, "checkout", "--quiet", "-b", "side", "main~1")
     commit_files(origin, {"other": "1"}, 20)
     git(origin, "checkout", "--quiet", "main")
     git(origin, "merge", "--quiet", "--no-ff", "side", "-m", "merge", at=1300)
-    assert look(following) == [(second, git(origin, "rev-parse", "main"))]
+    assert start_due_runs(following) == [(second, git(origin, "rev-parse", "main"))]
 
 
 def test_the_newest_commits_of_a_large_push_are_measured(
     following: Schedule, tmp_path: Path
 ) -> None:
     made = [commit_files(tmp_path / "origin", {"new": str(n)}, 10 + n) for n in range(12)]
-    assert [contender for _, contender in look(following)] == made[2:]
+    assert [contender for _, contender in start_due_runs(following)] == made[2:]
     assert "2 older commits" in following.last_message
 
 
@@ -157,16 +157,16 @@ def test_an_enabled_schedule_starts_from_now(
     member = personas.alice
     set_schedule_enabled(member=member, schedule_id=following.pk, enabled=False)
     commit_files(tmp_path / "origin", {"new": "1"}, 10)
-    assert look(following) == []
+    assert start_due_runs(following) == []
     set_schedule_enabled(member=member, schedule_id=following.pk, enabled=True)
-    assert look(following) == []
+    assert start_due_runs(following) == []
     newest = commit_files(tmp_path / "origin", {"new": "2"}, 11)
-    assert [contender for _, contender in look(following)] == [newest]
+    assert [contender for _, contender in start_due_runs(following)] == [newest]
 
 
 def test_a_missing_branch_is_reported(following: Schedule, tmp_path: Path) -> None:
     git(tmp_path / "origin", "branch", "-m", "main", "trunk")
-    assert look(following) == []
+    assert start_due_runs(following) == []
     assert "there is no branch main" in following.last_message
 
 
@@ -184,13 +184,13 @@ def test_rounds_follow_from_the_target_resolution(
     personas: Personas, schedule: Schedule, tmp_path: Path
 ) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(resolution=0.02)
-    look(schedule)
+    start_due_runs(schedule)
     assert "the noise of here with this benchmark is unknown" in schedule.last_message
     finish_run(make_run(personas.alice, ("main~1", "main"), rounds=6), [1000, 900], wobble=0.01)
-    assert len(look(schedule)) == 1
+    assert len(start_due_runs(schedule)) == 1
     by_noise = Run.objects.latest("created_at").rounds
     Schedule.objects.filter(pk=schedule.pk).update(resolution=0.01)
-    look(schedule)
+    start_due_runs(schedule)
     assert 5 < by_noise < Run.objects.latest("created_at").rounds <= 100
 
 

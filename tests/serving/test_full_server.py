@@ -33,7 +33,7 @@ def head(method: str, path: str, client: str, *more: str) -> bytes:
     return "".join(f"{line}\r\n" for line in [*lines, "X-Forwarded-Proto: http", *more]).encode()
 
 
-def answer_of(client: socket.socket) -> http.client.HTTPResponse:
+def read_response(client: socket.socket) -> http.client.HTTPResponse:
     with client, closing(http.client.HTTPResponse(client)) as answer:
         answer.begin()
         answer.read()
@@ -50,18 +50,18 @@ def test_the_queue_is_limited_for_each_client_and_in_total(server: Served) -> No
             return server.connect(head("GET", "/api/v1/runs", client, bearer) + b"\r\n")
 
         first = [ask("198.51.100.1"), ask("198.51.100.1")]
-        refused = answer_of(ask("198.51.100.1"))
+        refused = read_response(ask("198.51.100.1"))
         second = [ask("198.51.100.2"), ask("198.51.100.2")]
-        full = answer_of(ask("198.51.100.3"))
+        full = read_response(ask("198.51.100.3"))
         line = head("GET", "/login", "198.51.100.3", "Accept: text/html,*/*;q=0.8")
-        page = answer_of(server.connect(line + b"\r\n"))
+        page = read_response(server.connect(line + b"\r\n"))
         other.rollback()
     kinds = [each.headers["Content-Type"].partition(";")[0] for each in (refused, full, page)]
     assert kinds == ["application/problem+json", "application/problem+json", "text/html"]
     for answer in (refused, full, page):
         assert (answer.status, answer.headers["Connection"]) == (503, "close")
         assert int(answer.headers["Retry-After"]) > 0
-    assert {answer_of(each).status for each in first + second} == {200}
+    assert {read_response(each).status for each in first + second} == {200}
 
 
 def test_waiting_probes_are_limited(server: Served) -> None:
@@ -71,23 +71,23 @@ def test_waiting_probes_are_limited(server: Served) -> None:
             server.connect(head("GET", "/readyz", "198.51.100.1") + b"\r\n") for _ in range(4)
         ]
         refused = server.connect(head("GET", "/readyz", "198.51.100.1") + b"\r\n")
-        assert answer_of(refused).headers["Retry-After"] is not None
+        assert read_response(refused).headers["Retry-After"] is not None
         waiting += [
             server.connect(head("GET", "/readyz", "198.51.100.2") + b"\r\n") for _ in range(4)
         ]
         refused = server.connect(head("GET", "/readyz", "198.51.100.3") + b"\r\n")
-        assert answer_of(refused).headers["Retry-After"] is not None
+        assert read_response(refused).headers["Retry-After"] is not None
         # Strangers take no place from the health check of this machine.
         waiting.append(server.connect(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
         other.rollback()
-    assert {answer_of(each).headers["Retry-After"] for each in waiting} == {None}
+    assert {read_response(each).headers["Retry-After"] for each in waiting} == {None}
 
 
 def test_a_probe_with_a_body_that_never_comes_delays_no_other(server: Served) -> None:
     with server.connect(head("POST", "/healthz", "198.51.100.1") + CHUNKS) as stalled:
         stalled.recv(1, socket.MSG_PEEK)
         answered = server.connect(head("GET", "/healthz", "198.51.100.2") + b"\r\n")
-        assert answer_of(answered).status == 200
+        assert read_response(answered).status == 200
         # The answer may arrive in parts.
         first = http.client.HTTPResponse(stalled)
         first.begin()
@@ -110,14 +110,16 @@ def test_a_full_process_makes_room_for_a_new_connection(tmp_path: Path, sent: by
 
 def test_the_bytes_of_requests_are_limited(server: Served) -> None:
     lines = head("POST", "/login", "198.51.100.1", "Content-Length: 300000")
-    assert answer_of(server.connect(lines + b"\r\n" + 300_000 * b"a")).status == 503
-    assert answer_of(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+    assert read_response(server.connect(lines + b"\r\n" + 300_000 * b"a")).status == 503
+    assert (
+        read_response(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+    )
 
 
 def test_an_upload_that_waits_too_long_gets_an_error_response(server: Served) -> None:
     with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS):
         with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS) as second:
-            answer = answer_of(second)
+            answer = read_response(second)
         assert (answer.status, answer.headers["Connection"]) == (503, "close")
         assert int(answer.headers["Retry-After"]) > 0
 
@@ -131,7 +133,9 @@ def test_a_short_body_after_expect_needs_no_thread_until_it_arrives(
         client = server.connect(head("POST", "/login", "198.51.100.1", *lines) + b"\r\n")
         assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
         clients.append(client)
-    assert answer_of(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+    assert (
+        read_response(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
+    )
     received = b""
     with clients[0] as client:
         client.sendall(b"user")

@@ -50,7 +50,7 @@ WORDS = {
 PINNED = ("gunicorn", "kombu", "django-allauth")
 
 
-def found(place: str) -> object:
+def import_name(place: str) -> object:
     module, _, path = place.partition(":")
     value: object = import_module(module)
     for name in path.split("."):
@@ -60,12 +60,12 @@ def found(place: str) -> object:
 
 @pytest.mark.parametrize("place", NAMES)
 def test_an_undocumented_name_exists(place: str) -> None:
-    assert found(place) is not None, f"{NAMES[place]} rests on {place}"
+    assert import_name(place) is not None, f"{NAMES[place]} rests on {place}"
 
 
 @pytest.mark.parametrize("place", WORDS)
 def test_undocumented_source_text_is_unchanged(place: str) -> None:
-    source = inspect.getsource(found(place))  # type: ignore[arg-type]
+    source = inspect.getsource(import_name(place))  # type: ignore[arg-type]
     missing = [word for word in WORDS[place] if word not in source]
     assert missing == [], place
 

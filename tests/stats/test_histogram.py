@@ -15,7 +15,7 @@ values = st.one_of(st.integers(0, 5_000), st.integers(0, 10_000_000), st.integer
 counted = st.lists(st.tuples(values, st.integers(1, 1_000_000)), max_size=60)
 
 
-def ours(pairs):
+def build_histogram(pairs):
     return Histogram.from_counts([value for value, _ in pairs], [count for _, count in pairs])
 
 
@@ -36,7 +36,7 @@ def latencies(seed=7):
 @pytest.fixture(scope="module")
 def both():
     pairs = latencies()
-    return ours(pairs), theirs(pairs)
+    return build_histogram(pairs), theirs(pairs)
 
 
 @pytest.mark.parametrize("percentile", PERCENTILES)
@@ -72,19 +72,19 @@ def test_histogram_of_a_million_requests_needs_few_kilobytes(both):
 
 @given(counted)
 def test_histogram_survives_encoding(pairs):
-    histogram = ours(pairs)
+    histogram = build_histogram(pairs)
     assert Histogram.decode(histogram.encode()) == histogram
 
 
 @given(st.lists(st.tuples(values, st.integers(1, 1_000)), min_size=1, max_size=20))
 def test_histogram_and_reference_agree_on_any_counts(pairs):
-    assert Histogram.decode(base64.b64decode(theirs(pairs).encode())) == ours(pairs)
+    assert Histogram.decode(base64.b64decode(theirs(pairs).encode())) == build_histogram(pairs)
 
 
 @given(counted, counted, counted)
 def test_merging_histograms_gives_that_of_the_union(first, second, third):
-    merged = ours(first).merge(ours(second), ours(third))
-    assert merged == ours(first + second + third)
+    merged = build_histogram(first).merge(build_histogram(second), build_histogram(third))
+    assert merged == build_histogram(first + second + third)
     assert merged.total_count == sum(count for _, count in first + second + third)
 
 
@@ -145,7 +145,7 @@ def test_histogram_refuses_a_percentile_outside_the_range():
 
 
 def damaged():
-    whole = ours([(5, 3), (70_000, 9)]).encode()
+    whole = build_histogram([(5, 3), (70_000, 9)]).encode()
     other = HdrHistogram(1, 3_600_000, 2)
     other.record_value(5)
     yield "nothing", b""

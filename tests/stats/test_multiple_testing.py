@@ -9,7 +9,7 @@ from orchestrator.stats.multiple_testing import adjust, find_worst_verdict, judg
 SPREAD = (0.99, 1.01, 1.0, 1.005, 0.995, 1.002)
 
 
-def found(change, *, spread=1.0):
+def compare_shifted(change, *, spread=1.0):
     contender = [100 * (1 + change) * (1 + (one - 1) * spread) for one in SPREAD]
     return compare_blocks([100.0] * len(SPREAD), contender, better="higher", margin=0.03)
 
@@ -41,8 +41,16 @@ def test_the_worst_verdict_needs_most_attention():
 def test_a_case_is_as_bad_as_its_worst_primary_metric():
     matrix = judge_matrix(
         {
-            "small": {"rate": found(-0.2), "p50": found(0.0), "p99": found(0.3)},
-            "large": {"rate": found(0.0), "p50": found(0.1), "p99": found(-0.4)},
+            "small": {
+                "rate": compare_shifted(-0.2),
+                "p50": compare_shifted(0.0),
+                "p99": compare_shifted(0.3),
+            },
+            "large": {
+                "rate": compare_shifted(0.0),
+                "p50": compare_shifted(0.1),
+                "p99": compare_shifted(-0.4),
+            },
         },
         primary=("rate", "p50"),
     )
@@ -54,9 +62,9 @@ def test_a_case_is_as_bad_as_its_worst_primary_metric():
 def test_the_headline_names_the_largest_change_of_the_verdict():
     matrix = judge_matrix(
         {
-            "small": {"rate": found(-0.1)},
-            "large": {"rate": found(-0.2)},
-            "odd": {"rate": found(0.5)},
+            "small": {"rate": compare_shifted(-0.1)},
+            "large": {"rate": compare_shifted(-0.2)},
+            "odd": {"rate": compare_shifted(0.5)},
         },
         primary=("rate",),
     )
@@ -69,9 +77,9 @@ def test_the_headline_names_the_largest_change_of_the_verdict():
 
 
 def test_a_single_change_among_many_cases_is_not_significant():
-    lone = found(-0.05, spread=3)
+    lone = compare_shifted(-0.05, spread=3)
     assert lone.verdict == Verdict.REGRESSED
-    quiet = {f"case {number}": {"rate": found(0.0)} for number in range(60)}
+    quiet = {f"case {number}": {"rate": compare_shifted(0.0)} for number in range(60)}
     matrix = judge_matrix({"lone": {"rate": lone}, **quiet}, primary=("rate",))
     assert matrix.q_values["lone", "rate"] > 0.05
     assert matrix.cases["lone"] == Verdict.INCONCLUSIVE
@@ -80,7 +88,7 @@ def test_a_single_change_among_many_cases_is_not_significant():
 
 
 def test_a_case_without_a_primary_metric_is_inconclusive():
-    matrix = judge_matrix({"small": {"p99": found(-0.5)}}, primary=("rate",))
+    matrix = judge_matrix({"small": {"p99": compare_shifted(-0.5)}}, primary=("rate",))
     assert matrix.cases == {"small": Verdict.INCONCLUSIVE}
     assert matrix.headline.cell is None
 
@@ -92,19 +100,26 @@ def test_an_empty_comparison_is_inconclusive():
 
 
 def test_changes_are_counted_before_and_after_adjustment():
-    lone = {f"case-{number}": {"rate": found(0.0)} for number in range(300)}
-    matrix = judge_matrix({**lone, "odd": {"rate": found(-0.04, spread=3)}}, primary=("rate",))
+    lone = {f"case-{number}": {"rate": compare_shifted(0.0)} for number in range(300)}
+    matrix = judge_matrix(
+        {**lone, "odd": {"rate": compare_shifted(-0.04, spread=3)}}, primary=("rate",)
+    )
     assert (matrix.changed, matrix.survived) == (1, 0)
     sure = judge_matrix(
-        {"one": {"rate": found(-0.2)}, "two": {"rate": found(0.2)}}, primary=("rate",)
+        {"one": {"rate": compare_shifted(-0.2)}, "two": {"rate": compare_shifted(0.2)}},
+        primary=("rate",),
     )
     assert (sure.changed, sure.survived) == (2, 2)
 
 
 def test_a_p_value_after_interim_analyses_is_adjusted():
-    close = found(-0.05, spread=4)
+    close = compare_shifted(-0.05, spread=4)
     assert 0.05 / 4 / 3 < close.p_value < 0.015
-    cases = {"one": {"rate": close}, "other": {"rate": found(0.0)}, "third": {"rate": found(0.0)}}
+    cases = {
+        "one": {"rate": close},
+        "other": {"rate": compare_shifted(0.0)},
+        "third": {"rate": compare_shifted(0.0)},
+    }
     once = judge_matrix(cases, primary=("rate",))
     assert once.cases["one"] == Verdict.REGRESSED
     often = judge_matrix(cases, primary=("rate",), counted=4.0)

@@ -74,7 +74,7 @@ def test_the_smallest_change_grows_with_noise_and_shrinks_with_blocks():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: compute_smallest_change(-0.1, 5), "standard deviation"),
         (lambda: compute_smallest_change(math.nan, 5), "standard deviation"),
@@ -84,6 +84,6 @@ def test_the_smallest_change_grows_with_noise_and_shrinks_with_blocks():
         (lambda: compute_needed_blocks(0.1, -1.0), "a change"),
     ],
 )
-def test_invalid_arguments_are_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_arguments_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

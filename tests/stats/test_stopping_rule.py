@@ -33,7 +33,7 @@ def trials(rng, cases, *, noise, change=0.0, blocks=INTERIM_BLOCKS[-1]):
     return before, 1000 * np.exp(logs + rng.normal(0, noise, (cases, blocks)))
 
 
-def seen_of(before, after, blocks, **changes):
+def build_case_data(before, after, blocks, **changes):
     cell = compare_blocks(
         before[:blocks].tolist(),
         after[:blocks].tolist(),
@@ -52,7 +52,7 @@ def measured(values, *, matrix=False, screen=False):
     before, after = values
     open_, ended = set(range(len(before))), {}
     for analysis in INTERIM_BLOCKS:
-        seen = {case: seen_of(before[case], after[case], analysis) for case in open_}
+        seen = {case: build_case_data(before[case], after[case], analysis) for case in open_}
         if matrix:
             known = [end[1] for case, end in ended.items() if case not in open_]
             decisions = decide_cases(seen, elsewhere=known, cells=len(before), screen=screen)
@@ -168,14 +168,14 @@ def test_a_matrix_without_changes_has_no_claims(screen) -> None:
 
 def test_the_order_of_cases_does_not_matter() -> None:
     before, after = trials(np.random.default_rng(86), 12, noise=0.02, change=-0.04)
-    seen = {case: seen_of(before[case], after[case], 10) for case in range(12)}
+    seen = {case: build_case_data(before[case], after[case], 10) for case in range(12)}
     turned = dict(reversed(seen.items()))
     assert decide_cases(seen, cells=40) == decide_cases(turned, cells=40)
 
 
 def test_a_change_among_many_cases_needs_more_evidence() -> None:
     before, after = trials(np.random.default_rng(13), 1, noise=0.03, change=-0.05)
-    seen = seen_of(before[0], after[0], 10)
+    seen = build_case_data(before[0], after[0], 10)
     (p_value,) = seen.p_values
     assert 0.0005 < p_value < INTERIM_ALPHA
     alone = decide_cases({"one": seen})["one"]
@@ -199,8 +199,8 @@ def test_significance_follows_benjamini_and_hochberg() -> None:
 def test_all_metrics_of_a_case_must_be_decided() -> None:
     same = [1000.0, 1001.0, 999.0, 1000.0, 1002.0]
     noisy = [1000.0, 1080.0, 950.0, 1050.0, 970.0]
-    sure = seen_of(np.array(same), np.array(same[::-1]), 5)
-    open_ = seen_of(np.array(same), np.array(noisy), 5)
+    sure = build_case_data(np.array(same), np.array(same[::-1]), 5)
+    open_ = build_case_data(np.array(same), np.array(noisy), 5)
     both = CaseData(blocks=5, excluded=0, comparisons=(*sure.comparisons, *open_.comparisons))
     assert decide_cases({0: sure})[0].decided
     decision = decide_cases({0: both})[0]
@@ -210,10 +210,10 @@ def test_all_metrics_of_a_case_must_be_decided() -> None:
 
 def test_too_many_excluded_blocks_decide_nothing() -> None:
     same = np.array([1000.0, 1001.0, 999.0, 1000.0, 1002.0])
-    decision = decide_cases({0: seen_of(same, same[::-1], 5, excluded=4)})[0]
+    decision = decide_cases({0: build_case_data(same, same[::-1], 5, excluded=4)})[0]
     assert not decision.decided
     assert decision.obstacle.startswith("4 blocks are excluded")
-    assert decide_cases({0: seen_of(same, same[::-1], 5, excluded=2)})[0].decided
+    assert decide_cases({0: build_case_data(same, same[::-1], 5, excluded=2)})[0].decided
 
 
 def test_a_case_without_any_primary_metric_is_never_decided() -> None:
@@ -224,7 +224,7 @@ def test_a_case_without_any_primary_metric_is_never_decided() -> None:
 def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> None:
     before, after = trials(np.random.default_rng(7), 60, noise=0.05)
     for blocks in (5, SCREEN_BLOCKS):
-        seen = {case: seen_of(before[case], after[case], blocks) for case in range(60)}
+        seen = {case: build_case_data(before[case], after[case], blocks) for case in range(60)}
         decisions = decide_cases(seen, cells=60, screen=True)
         dropped = {case for case, decision in decisions.items() if decision.futile}
         unlikely = {case for case, each in seen.items() if each.p_values[0] >= 0.1}
@@ -278,8 +278,8 @@ def test_remaining_blocks_are_a_range(done, analysed_at, most, needed, left):
 
 def test_degenerate_values_give_no_wrong_decision() -> None:
     zeros = np.zeros(5)
-    assert not decide_cases({0: seen_of(zeros, zeros, 5)})[0].decided
+    assert not decide_cases({0: build_case_data(zeros, zeros, 5)})[0].decided
     equal = np.full(7, 3.0)
-    decision = decide_cases({0: seen_of(equal, equal, 7)})[0]
+    decision = decide_cases({0: build_case_data(equal, equal, 7)})[0]
     assert (decision.decided, decision.verdict) == (True, Verdict.EQUIVALENT)
     assert math.isclose(compute_belief_threshold([], 0), INTERIM_ALPHA)

@@ -12,7 +12,7 @@ from devstack.places import CHECKOUT
 OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
 
 
-def answer_of_benchmark(name: str, *args: str, timeout_s: float) -> dict[str, Any]:
+def run_benchmark(name: str, *args: str, timeout_s: float) -> dict[str, Any]:
     """Return the last line of the short form of `perf.NAME`, once it has succeeded."""
     done = subprocess.run(
         [sys.executable, "-m", f"perf.{name}", "--short", *args],

@@ -84,7 +84,7 @@ class Line:
     def series(self, case: int = 0, metric: str = RATE) -> Series:
         return Series.objects.get(case=self.cases[case], metric__key=metric, host=self.host)
 
-    def look(self) -> list[ChangePoint]:
+    def detect(self) -> list[ChangePoint]:
         """Run the detection and return all change points, oldest commit first."""
         while detect_next_series():
             pass
@@ -109,10 +109,10 @@ def make_line(
             transport=HostTransport.EXTERNAL, state="external", work_dir=""
         )
         host.refresh_from_db()
-    return line_of_commits(member, project, host, commits=commits, cases=cases)
+    return build_line(member, project, host, commits=commits, cases=cases)
 
 
-def line_of_commits(
+def build_line(
     member: Member,
     project: Project,
     host: Host,

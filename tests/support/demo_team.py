@@ -39,7 +39,7 @@ from orchestrator.runs.claims import end_job
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.states import JobState
-from tests.support.commit_lines import Line, line_of_commits
+from tests.support.commit_lines import Line, build_line
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -99,10 +99,10 @@ def make_demo_team(folder: Path) -> DemoTeam:
     # Its last commits exist only in the database, so later runs fetch nothing.
     runs = {"run": _many_cases(personas, shas), **_unfinished(personas, shas)}
     trial = measured_with_doubts(done)
-    _look_after(personas, host, shas)
-    alert = raise_alert(line_of_commits(alice, project, host, slug="long", cases=2))
+    _create_analysis(personas, host, shas)
+    alert = raise_alert(build_line(alice, project, host, slug="long", cases=2))
     _saved(personas, project.slug, shas)
-    channel, delivery = _told(personas, project)
+    channel, delivery = _create_deliveries(personas, project)
     set_public(member=alice, project=project, public=True)
     ids = {
         **{name: run.pk for name, run in runs.items()},
@@ -175,7 +175,7 @@ def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
     return made
 
 
-def _told(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
+def _create_deliveries(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
     """Add a webhook that was tried twice, and a forge with a request to approve."""
     target = "https://ci.example.org/hooks/pitwall"
     new = NewChannel(name="Our CI", kind="webhook", target=target, events=("alert.raised",))
@@ -220,7 +220,7 @@ def measured_with_doubts(run: Run) -> Trial:
     return trial
 
 
-def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
+def _create_analysis(personas: Personas, host: Host, shas: list[str]) -> None:
     """Add hosts in other states; the first one is calibrated twice."""
     alice = personas.alice
     profile = save_profile(member=alice, slug="t490s", name="ThinkPad T490s", cpu_model="i7-8665U")

@@ -105,13 +105,13 @@ def git(folder: Path, *args: str, at: int = 0) -> str:
 
 def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
     """Create a git repository with one commit per version (file → content); return the hashes."""
-    made, shas = _repository_of(tuple(tuple(files.items()) for files in versions))
+    made, shas = _build_repository(tuple(tuple(files.items()) for files in versions))
     shutil.copytree(made, folder)
     return list(shas)
 
 
 @cache
-def _repository_of(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[Path, list[str]]:
+def _build_repository(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[Path, list[str]]:
     """Cached to be copied: most tests need the same one, and git is one process per step."""
     folder = Path(_repositories().name) / str(len(os.listdir(_repositories().name)))
     folder.mkdir()
@@ -289,7 +289,7 @@ def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
     with transaction.atomic():
         record(
             [
-                _measured(trial, _readings_at(rate), at=now, epoch=epoch)
+                _measured(trial, _build_readings(rate), at=now, epoch=epoch)
                 for trial, rate in rates.items()
             ]
         )
@@ -306,7 +306,7 @@ def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
     )
 
 
-def _readings_at(rate: float) -> dict[str, float]:
+def _build_readings(rate: float) -> dict[str, float]:
     return {
         "requests.rate": rate,
         "latency.p50": 4 / rate,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 words = sys.argv[sys.argv.index("--root") + 2 :]
 verb = words[0]
-told = json.loads(Path("hostile.json").read_text())
+lies = json.loads(Path("hostile.json").read_text())
 
 
 def note(text: str) -> None:
@@ -26,12 +26,12 @@ def note(text: str) -> None:
 
 
 note("begin")
-time.sleep(told.get("sleep_s", 0))
-if told.get("kill") == verb:
+time.sleep(lies.get("sleep_s", 0))
+if lies.get("kill") == verb:
     os.kill(os.getppid(), signal.SIGKILL)
-if verb == "log" and "log" not in told:
+if verb == "log" and "log" not in lies:
     offset = int(words[words.index("--offset") + 1])
     print(json.dumps({"offset": offset + 1, "text": "x" * 65_536}))
 else:
-    print(told.get(verb, "{}"))
+    print(lies.get(verb, "{}"))
 note("end")

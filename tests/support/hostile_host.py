@@ -40,7 +40,7 @@ def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
     run.jobs.update(
         state=JobState.MEASURING, round=1, step_started=True, snapshot=host.snapshots.get()
     )
-    root_of(run.jobs.get()).mkdir(parents=True, exist_ok=True)
+    get_work_dir(run.jobs.get()).mkdir(parents=True, exist_ok=True)
     answer(run.jobs.get())
     return run.jobs.get()
 
@@ -53,7 +53,7 @@ def launcher(folder: Path) -> Path:
     return path
 
 
-def root_of(job: Job) -> Path:
+def get_work_dir(job: Job) -> Path:
     """Return the work directory of the host."""
     assert job.host is not None
     return get_local_work_dir(job.host)
@@ -66,7 +66,7 @@ def answer(job: Job, *events: Mapping[str, Any], **verbs: Any) -> None:
         verb: each if isinstance(each, str | int | float) else json.dumps(each)
         for verb, each in answers.items()
     }
-    (root_of(job) / "hostile.json").write_text(json.dumps(texts))
+    (get_work_dir(job) / "hostile.json").write_text(json.dumps(texts))
 
 
 def status(events: Sequence[Mapping[str, Any]] = (), **changes: Any) -> dict[str, Any]:
@@ -76,14 +76,14 @@ def status(events: Sequence[Mapping[str, Any]] = (), **changes: Any) -> dict[str
 
 def leave_files(job: Job, trial: Trial, **files: bytes) -> Path:
     """Write files of a trial on the host, such as `result_json`; return their folder."""
-    folder = root_of(job) / "jobs" / str(job.pk) / "a1-r1" / "trials" / str(trial.pk)
+    folder = get_work_dir(job) / "jobs" / str(job.pk) / "a1-r1" / "trials" / str(trial.pk)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("_", ".")).write_bytes(content)
     return folder
 
 
-def calls_of(job: Job) -> list[str]:
+def read_calls(job: Job) -> list[str]:
     """Return the calls of the agent: lines of `begin VERB PID` and `end VERB PID`."""
-    path = root_of(job) / "calls"
+    path = get_work_dir(job) / "calls"
     return path.read_text().splitlines() if path.exists() else []

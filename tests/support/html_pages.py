@@ -32,19 +32,19 @@ def values(page: Any, selector: str, attribute: str = "value") -> list[str]:
     return [str(each[attribute]) for each in elements(page, selector) if each.has_attr(attribute)]
 
 
-def text_of(page: Any) -> str:
+def get_text(page: Any) -> str:
     """The visible text, with single spaces between words and elements."""
     return " ".join(parse_html(page).get_text(" ").split())
 
 
 def field_error(page: Any, field: str) -> str:
     """The error at a field of a form; empty if there is none."""
-    return text_of(element(page, f"#id_{field}_error"))
+    return get_text(element(page, f"#id_{field}_error"))
 
 
 def shown_secret(page: Any) -> str:
     """The secret that a page shows once."""
-    return text_of(element(page, "pre.secret"))
+    return get_text(element(page, "pre.secret"))
 
 
 def csrf_token(page: Any) -> str:

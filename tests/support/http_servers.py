@@ -174,7 +174,7 @@ def receiving(**settings: Any) -> Iterator[Receiver]:
 
 
 @contextmanager
-def standing_in(kind: str, **settings: Any) -> Iterator[StandIn]:
+def serve_stand_in(kind: str, **settings: Any) -> Iterator[StandIn]:
     stand_in = StandIn(kind, **settings)
     with serving(stand_in) as stand_in.url:
         yield stand_in

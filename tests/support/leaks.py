@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from django.db import connection
 
 
-def forms_of(secret: str) -> list[bytes]:
+def list_encodings(secret: str) -> list[bytes]:
     """Return the encodings in which a secret may appear."""
     plain = secret.encode()
     return [plain, plain.hex().encode(), base64.b64encode(plain)[:-4], quote(secret).encode()]
@@ -27,7 +27,7 @@ def leaks(places: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[str]:
         f"{name} in {place}"
         for place, content in places.items()
         for name, secret in secrets.items()
-        if any(form in content for form in forms_of(secret))
+        if any(form in content for form in list_encodings(secret))
     ]
 
 
@@ -67,13 +67,13 @@ def watched_commands() -> Iterator[set[bytes]]:
     seen: set[bytes] = set()
     stop = threading.Event()
 
-    def look() -> None:
+    def scan() -> None:
         while not stop.wait(0.1):
             for path in Path("/proc").glob("[0-9]*/cmdline"):
                 with contextlib.suppress(OSError):
                     seen.add(path.read_bytes())
 
-    watcher = threading.Thread(target=look)
+    watcher = threading.Thread(target=scan)
     watcher.start()
     try:
         yield seen

@@ -28,7 +28,7 @@ from orchestrator.transport.address import SshAddress
 from perf.harness.sshd import build_sshd_command, write_sshd_files
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.journals import StepJournal, read_journals
-from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
+from tests.support.proc import command_line, innermost_pid, kill, read_name, read_pid_namespace
 from tests.support.programs import missing
 from tests.support.sshd import (
     ServerKeys,
@@ -91,8 +91,8 @@ class NamespaceHost:
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
             *("sh", "-c", _INIT.format(name=self.name, folder=self.folder)),
         )
-        wait_until(lambda: name_of(self._find_init()) == "sleep")
-        self._pid_namespace = pid_namespace_of(self._init)
+        wait_until(lambda: read_name(self._find_init()) == "sleep")
+        self._pid_namespace = read_pid_namespace(self._init)
         self.fix()
         self.start_sshd()
 
@@ -126,7 +126,7 @@ class NamespaceHost:
         """Kill the server and its connections; the commands in them continue."""
 
         def left() -> list[int]:
-            return [pid for pid in self._pids() if name_of(pid).startswith("sshd")]
+            return [pid for pid in self._pids() if read_name(pid).startswith("sshd")]
 
         for pid in left():
             kill(pid)
@@ -134,7 +134,7 @@ class NamespaceHost:
 
     def processes(self) -> list[str]:
         """Return outer pid and command line of all but the host's init and its sshd."""
-        processes = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
+        processes = [(pid, read_name(pid)) for pid in self._pids() if pid != self._init]
         return [
             f"{pid} {command_line(pid) or name}"
             for pid, name in processes
@@ -192,11 +192,11 @@ class NamespaceHost:
 
     def _pids(self) -> list[int]:
         pids = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
-        return [pid for pid in pids if pid_namespace_of(pid) == self._pid_namespace]
+        return [pid for pid in pids if read_pid_namespace(pid) == self._pid_namespace]
 
 
 @contextlib.contextmanager
-def fleet_of_hosts(
+def run_hosts(
     tmp_path: Path, *, count: int, disk_bytes: int | None = None, clocks: bool = False
 ) -> Iterator[list[NamespaceHost]]:
     """Yield running hosts named a, b, c…; they are removed after the block.

@@ -40,7 +40,7 @@ class Provider:
     key: rsa.RSAPrivateKey = field(default_factory=_new_key)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def discovery(self) -> dict[str, Any]:
         return {
@@ -56,14 +56,14 @@ class Provider:
         public = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key()))
         return {"keys": [{**public, "kid": _KEY_ID, "alg": "RS256", "use": "sig"}]}
 
-    def authorize(self, asked: dict[str, str]) -> str:
+    def authorize(self, request: dict[str, str]) -> str:
         """Return the redirect of the browser, with a code that is valid once."""
-        assert (asked["client_id"], asked["response_type"]) == (self.client_id, "code")
-        assert "openid" in asked["scope"].split()
+        assert (request["client_id"], request["response_type"]) == (self.client_id, "code")
+        assert "openid" in request["scope"].split()
         code = secrets.token_urlsafe(16)
-        self.codes[code] = asked
-        answer = urlencode({"code": code, "state": asked["state"]})
-        return f"{asked['redirect_uri']}?{answer}"
+        self.codes[code] = request
+        answer = urlencode({"code": code, "state": request["state"]})
+        return f"{request['redirect_uri']}?{answer}"
 
     def token(self, given: dict[str, str]) -> dict[str, Any] | None:
         """Return the tokens for a code; None if client, code, address or PKCE are wrong."""
@@ -96,26 +96,26 @@ def start_provider() -> Iterator[Provider]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            provider.asked.append(parts.path)
+            provider.requests.append(parts.path)
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
             if parts.path == "/authorize":
                 self.send_response(302)
                 self.send_header("Location", provider.authorize(query))
                 self.end_headers()
             elif parts.path == "/jwks":
-                self._say(provider.jwks())
+                self._send(provider.jwks())
             elif parts.path == "/userinfo":
                 known = [f"Bearer {token}" for token in provider.tokens]
-                self._say(provider.person if self.headers["Authorization"] in known else None)
+                self._send(provider.person if self.headers["Authorization"] in known else None)
             else:
                 is_discovery = parts.path == "/.well-known/openid-configuration"
-                self._say(provider.discovery() if is_discovery else None)
+                self._send(provider.discovery() if is_discovery else None)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            self._say(provider.token({name: each[0] for name, each in parse_qs(body).items()}))
+            self._send(provider.token({name: each[0] for name, each in parse_qs(body).items()}))
 
-        def _say(self, answer: dict[str, Any] | None) -> None:
+        def _send(self, answer: dict[str, Any] | None) -> None:
             content = json.dumps({"error": "invalid"} if answer is None else answer).encode()
             self.send_response(400 if answer is None else 200)
             self.send_header("Content-Type", "application/json")

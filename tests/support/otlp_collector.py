@@ -27,7 +27,7 @@ class Collector(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         request = ExportTraceServiceRequest.FromString(content)
-        lines = [f"{json.dumps(each)}\n" for each in told(request)]
+        lines = [f"{json.dumps(each)}\n" for each in list_spans(request)]
         with _writing, SPANS.open("a") as out:
             out.writelines(lines)
         body = ExportTraceServiceResponse().SerializeToString()
@@ -41,7 +41,7 @@ class Collector(BaseHTTPRequestHandler):
         pass
 
 
-def told(request: Any) -> list[dict[str, object]]:
+def list_spans(request: Any) -> list[dict[str, object]]:
     return [
         {
             "service": named(of_process.resource.attributes)["service.name"],

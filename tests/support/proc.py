@@ -11,7 +11,7 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def name_of(pid: int) -> str:
+def read_name(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
     return ""
@@ -24,7 +24,7 @@ def command_line(pid: int) -> str:
     return ""
 
 
-def pid_namespace_of(pid: int) -> str:
+def read_pid_namespace(pid: int) -> str:
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/ns/pid")
     return ""

@@ -142,7 +142,7 @@ def question(route_params: RouteParams, name: str) -> tuple[str, str]:
     method, path = name.split()
     schema = _schema()
     operation = schema["paths"][path][method.lower()]
-    known = _known(route_params, name)
+    known = _build_known_values(route_params, name)
     query = {
         each["name"]: known.get(each["name"], "x")
         for each in operation.get("parameters", ())
@@ -159,7 +159,7 @@ def _schema() -> dict[str, Any]:
     return dict(api.get_openapi_schema(path_prefix=""))
 
 
-def _known(route_params: RouteParams, name: str) -> dict[str, Any]:
+def _build_known_values(route_params: RouteParams, name: str) -> dict[str, Any]:
     first, second, *_ = route_params.shas
     return {
         "benchmark": "many", "project": "server", "commit": first, "baseline": first,

@@ -31,9 +31,9 @@ def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
     return trial
 
 
-def leave_json(trial: Trial, name: str, told: Mapping[str, Any]) -> None:
+def leave_json(trial: Trial, name: str, value: Mapping[str, Any]) -> None:
     """Store a file of the trial, such as result.json."""
-    content = json.dumps(told).encode()
+    content = json.dumps(value).encode()
     Artifact.objects.create(
         trial=trial, name=name, sha256=sha256_hex(content), size=len(content),
         compressed=zlib.compress(content),

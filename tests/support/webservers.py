@@ -38,7 +38,7 @@ class Reply:
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
+class ReceivedRequest:
     """A request to a server; `headers` with names in lower case."""
 
     method: str
@@ -52,11 +52,11 @@ class Site:
     """The answers by path (else 404), and the requests so far."""
 
     replies: Mapping[str, Reply]
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
-    def reply(self, asked: Asked) -> Reply:
-        self.asked.append(asked)
-        return self.replies.get(asked.path, Reply(status=404, body=b"no such page"))
+    def reply(self, request: ReceivedRequest) -> Reply:
+        self.requests.append(request)
+        return self.replies.get(request.path, Reply(status=404, body=b"no such page"))
 
 
 @contextlib.contextmanager
@@ -109,7 +109,7 @@ def _end(sock: socket.socket) -> None:
     sock.close()
 
 
-def tls_of(certificates: Certificates, folder: Path, *alpn: str) -> ssl.SSLContext:
+def build_tls_context(certificates: Certificates, folder: Path, *alpn: str) -> ssl.SSLContext:
     """Return a server's TLS that offers `alpn`; the files are written into `folder`."""
     for name in ("ca", "cert", "key"):
         (folder / f"{name}.pem").write_text(getattr(certificates, name))
@@ -134,7 +134,9 @@ def http1(site: Site) -> Speak:
                 name, _, value = line.partition(":")
                 headers[name.lower()] = value.strip()
             body = incoming.read(int(headers.get("content-length", 0)))
-            reply = site.reply(Asked(method=method, path=path, headers=headers, body=body))
+            reply = site.reply(
+                ReceivedRequest(method=method, path=path, headers=headers, body=body)
+            )
         lines = [f"HTTP/1.1 {reply.status} Whatever", f"Content-Length: {reply.length}"]
         lines += [f"{name}: {value}" for name, value in reply.headers]
         head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
@@ -178,7 +180,7 @@ class _Http2:
         self._sock = sock
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self._h2 = h2.connection.H2Connection(config)
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, ReceivedRequest] = {}
         self._unsent: dict[int, tuple[bytes, Headers]] = {}
 
     def speak(self) -> None:
@@ -195,7 +197,7 @@ class _Http2:
     def _see(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.RequestReceived):
             headers = dict(event.headers)
-            self._open[event.stream_id] = Asked(
+            self._open[event.stream_id] = ReceivedRequest(
                 method=headers[":method"], path=headers[":path"], headers=headers
             )
         elif isinstance(event, h2.events.DataReceived):

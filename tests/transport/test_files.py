@@ -55,11 +55,11 @@ def test_a_file_is_replaced_atomically(transport: Transport, work: Path) -> None
     seen: set[bytes] = set()
     stop = threading.Event()
 
-    def look() -> None:
+    def read_repeatedly() -> None:
         while not stop.is_set():
             seen.add((work / "file").read_bytes())
 
-    reader = threading.Thread(target=look)
+    reader = threading.Thread(target=read_repeatedly)
     reader.start()
     try:
         for turn in range(1, 20):

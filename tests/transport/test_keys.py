@@ -19,7 +19,7 @@ KNOWN_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9
 KNOWN_FINGERPRINT = "SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU"
 
 
-def text_of(key, form=OPENSSH, passphrase: str | None = None) -> str:
+def export_key(key, form=OPENSSH, passphrase: str | None = None) -> str:
     encryption = (
         serialization.BestAvailableEncryption(passphrase.encode())
         if passphrase
@@ -43,8 +43,8 @@ def test_fingerprints_match_ssh_keygen() -> None:
 @pytest.mark.parametrize("passphrase", [None, "open sesame"])
 def test_keys_of_both_formats_are_read_with_and_without_passphrase(form, passphrase) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
-    pair = parse_private_key(text_of(key, form, passphrase), passphrase)
-    assert pair.public_openssh == parse_private_key(text_of(key)).public_openssh
+    pair = parse_private_key(export_key(key, form, passphrase), passphrase)
+    assert pair.public_openssh == parse_private_key(export_key(key)).public_openssh
     assert parse_private_key(pair.private_openssh).fingerprint == pair.fingerprint
 
 
@@ -72,7 +72,7 @@ def test_a_key_with_windows_line_ends_and_blanks_is_read() -> None:
 )
 def test_every_supported_key_type_is_offered(server: SshServer, key) -> None:
     """A refusal for the stranger's key, and not an error of our own."""
-    pair = parse_private_key(text_of(key))
+    pair = parse_private_key(export_key(key))
     with pytest.raises(Exception, match="refused to log in") as caught:
         SshTransport(server.address(private_key=pair.private_openssh))
     assert pair.public_openssh in str(caught.value)
@@ -87,19 +87,19 @@ def test_every_supported_key_type_is_offered(server: SshServer, key) -> None:
         (KNOWN_LINE, None, "This is a public key", "private_key"),
         (generate_key().private_openssh[:120], None, "cannot be read", "private_key"),
         (
-            text_of(rsa.generate_private_key(65537, 1024), PKCS1),
+            export_key(rsa.generate_private_key(65537, 1024), PKCS1),
             None,
             "RSA key has 1024 bits",
             "private_key",
         ),
         (
-            text_of(ed448.Ed448PrivateKey.generate(), PKCS8),
+            export_key(ed448.Ed448PrivateKey.generate(), PKCS8),
             None,
             "Keys of the type .* are not supported; use ed25519",
             "private_key",
         ),
         (
-            text_of(ec.generate_private_key(ec.SECP256K1()), PKCS8),
+            export_key(ec.generate_private_key(ec.SECP256K1()), PKCS8),
             None,
             "not supported .*secp256k1.*; use ed25519",
             "private_key",
@@ -118,7 +118,7 @@ def test_an_invalid_key_is_reported(text, passphrase, message, field) -> None:
     [(None, "encrypted; give its passphrase"), ("", "give its"), ("wrong", "check the passphrase")],
 )
 def test_a_wrong_passphrase_is_reported(form, passphrase, message) -> None:
-    text = text_of(ed25519.Ed25519PrivateKey.generate(), form, "right")
+    text = export_key(ed25519.Ed25519PrivateKey.generate(), form, "right")
     with pytest.raises(InvalidRequestError, match=message) as caught:
         parse_private_key(text, passphrase)
     assert caught.value.field == "passphrase"

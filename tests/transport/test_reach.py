@@ -18,7 +18,7 @@ from tests.support.sshd import LOOPBACK
 
 
 @contextlib.contextmanager
-def _says(words: bytes | None) -> Iterator[int]:
+def _serve_banner(words: bytes | None) -> Iterator[int]:
     """A server that sends this to every client, or nothing (None), and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -38,21 +38,21 @@ def _says(words: bytes | None) -> Iterator[int]:
 
 
 def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
-    with _says(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
+    with _serve_banner(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
         address = reach("localhost", port, 5.0, networks=LOOPBACK)
     assert (address.ip, address.server) == ("127.0.0.1", "SSH-2.0-Tested")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n", "it sent 'HTTP/1.1 400"),
         (b"", "nothing"),
         (None, "nothing"),
     ],
 )
-def test_another_server_is_recognised(words: bytes | None, told: str) -> None:
-    with _says(words) as port, pytest.raises(NotSshError, match=told):
+def test_another_server_is_recognised(words: bytes | None, message: str) -> None:
+    with _serve_banner(words) as port, pytest.raises(NotSshError, match=message):
         reach("127.0.0.1", port, 0.3, networks=LOOPBACK)
 
 

@@ -13,7 +13,7 @@ from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Trial
 from tests.support.factories import finish_run
-from tests.support.html_pages import text_of, values
+from tests.support.html_pages import get_text, values
 from tests.support.trials import ERRORS, STEAL, doubt
 from tests.support.world import World
 
@@ -29,7 +29,7 @@ def doubtful(world: World) -> World:
 
 
 def page_text(client: Client, address: str, **query: Any) -> str:
-    return text_of(client.get(address, query))
+    return get_text(client.get(address, query))
 
 
 def test_a_run_counts_trials_with_validity_issues(doubtful: World, alice: Client) -> None:

@@ -38,7 +38,7 @@ from tests.support.factories import (
     make_run,
 )
 from tests.support.fetches import fetch_now
-from tests.support.html_pages import element, elements, shown_secret, text_of, values
+from tests.support.html_pages import element, elements, get_text, shown_secret, values
 from tests.support.world import World
 
 PLACE = "/public/red/server/"
@@ -380,7 +380,7 @@ def test_a_shared_link_shows_one_comparison_only(world: World, share: Any, clien
     link = share(f"/compare/?benchmark=server/hello&{sides}")
     page = client.get(link)
     text = page.content.decode()
-    assert "regressed" in text_of(page)
+    assert "regressed" in get_text(page)
     assert page.headers["Referrer-Policy"] == "strict-origin"
     other = client.get(f"{link}?contender={world.shas[1]}").content.decode()
     assert world.shas[1][:10] not in other

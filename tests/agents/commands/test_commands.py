@@ -126,7 +126,7 @@ def test_an_invalid_plan_is_refused_with_the_path(
     error = host.verb("start", step.job, step.name)["error"]
     assert error["code"] == "bad_plan"
     assert place in error["message"]
-    assert step.look()["started"] is False
+    assert step.read_status()["started"] is False
 
 
 def test_a_missing_plan_is_reported(host: AgentHost) -> None:
@@ -141,11 +141,13 @@ def test_only_old_jobs_are_removed(host: AgentHost) -> None:
         os.utime(host.root / name, (LONG_AGO, LONG_AGO))
     removed = host.verb("prune", "--keep-days", "30")["removed"]
     assert sorted(removed) == ["builds/old-r", "jobs/old", "sources/c0ffee.tar.gz"]
-    left = {path.name for kind in ("jobs", "builds", "sources") for path in _in(host, kind)}
+    left = {
+        path.name for kind in ("jobs", "builds", "sources") for path in list_entries(host, kind)
+    }
     assert left == {"new", "new-r", "new.tar.gz"}
 
 
-def _in(host: AgentHost, kind: str) -> list[Path]:
+def list_entries(host: AgentHost, kind: str) -> list[Path]:
     return list((host.root / kind).iterdir())
 
 
@@ -157,7 +159,7 @@ def test_a_running_job_is_not_removed(host: AgentHost) -> None:
         os.utime(path, (LONG_AGO, LONG_AGO))
     host.verb("prune", "--keep-days", "1")
     assert build.exists()
-    assert step.look()["alive"] is True
+    assert step.read_status()["alive"] is True
 
 
 def test_facts_of_the_host_are_reported(host: AgentHost) -> None:

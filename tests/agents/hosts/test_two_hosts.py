@@ -175,7 +175,7 @@ def in_the_middle(pair: Pair, **changes: float) -> tuple:
     return lead, follower, [*server, *tool]
 
 
-def all_gone(pids: list[int]) -> bool:
+def have_all_ended(pids: list[int]) -> bool:
     return not any(map(is_running, pids))
 
 
@@ -187,7 +187,7 @@ def test_the_lead_ends_when_the_follower_is_killed(pair: Pair) -> None:
     assert aborted["code"] == "peer_lost"
     assert "host b" in aborted["reason"]
     assert "127.0.0.2" in aborted["reason"]
-    wait_until(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: have_all_ended(pids), "server or tool lives on")
 
 
 def test_the_follower_ends_when_the_lead_is_killed(pair: Pair) -> None:
@@ -195,7 +195,7 @@ def test_the_follower_ends_when_the_lead_is_killed(pair: Pair) -> None:
     os.kill(lead.pid, signal.SIGKILL)
     follower.await_end()
     assert follower.only("aborted")["code"] == "peer_lost"
-    wait_until(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: have_all_ended(pids), "server or tool lives on")
 
 
 def test_the_lead_ends_when_the_follower_does_not_respond(pair: Pair) -> None:
@@ -208,17 +208,17 @@ def test_the_lead_ends_when_the_follower_does_not_respond(pair: Pair) -> None:
     assert lead.only("aborted")["code"] == "peer_lost"
     follower.await_end()
     assert follower.only("aborted")["code"] == "peer_lost"
-    wait_until(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: have_all_ended(pids), "server or tool lives on")
 
 
 def test_both_hosts_end_when_the_lead_is_stopped(pair: Pair) -> None:
     lead, follower, pids = in_the_middle(pair)
     pair.a.verb("stop", lead.job, lead.name)
     follower.await_end()
-    lead.look()
+    lead.read_status()
     assert lead.only("aborted")["code"] == "stopped"
     assert follower.only("aborted")["code"] == "peer_lost"
-    wait_until(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: have_all_ended(pids), "server or tool lives on")
 
 
 def test_a_round_continues_while_only_the_lead_is_polled(pair: Pair) -> None:
@@ -258,7 +258,7 @@ def test_a_lead_with_another_secret_is_refused(pair: Pair) -> None:
     lead = pair.lead(port, trial, step="a1-r1b")  # another step's lead is a stranger, too
     lead.await_end()
     assert lead.only("aborted")["code"] == "peer_lost"
-    assert follower.look()["alive"] is True
+    assert follower.read_status()["alive"] is True
     assert not follower.named("aborted")
 
 

@@ -89,7 +89,7 @@ def test_check_accepts_the_expected_body(port: int, path: str, kind: str, value:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind", "value", "said"),
+    ("path", "kind", "value", "message"),
     [
         ("/hello", "text", "Hello!", "body 'Hello, World!' instead of 'Hello!'"),
         ("/hello", "text", "hello, world!", "body 'Hello, World!' instead of 'hello, world!'"),
@@ -107,9 +107,9 @@ def test_check_accepts_the_expected_body(port: int, path: str, kind: str, value:
     ],
 )
 def test_check_reports_a_wrong_body(
-    port: int, path: str, kind: str, value: str | int, said: str
+    port: int, path: str, kind: str, value: str | int, message: str
 ) -> None:
-    assert said in str(problem(port, expecting(kind, value, path=path)))
+    assert message in str(problem(port, expecting(kind, value, path=path)))
 
 
 def test_check_reports_the_body_of_a_wrong_status(port: int) -> None:
@@ -149,7 +149,7 @@ def test_check_reads_no_more_than_16_mib(port: int) -> None:
 
 def test_check_sends_the_defined_request(port: int, site: Site) -> None:
     checked(port, a_check(method="POST", headers=(("X-Colour", "red"),), body=b"\0\1"))
-    request = site.asked[-1]
+    request = site.requests[-1]
     assert (request.method, request.path, request.body) == ("POST", "/hello", b"\0\1")
     assert request.headers == {
         "host": f"127.0.0.1:{port}",
@@ -211,7 +211,7 @@ def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("statuses", "message"),
     [
         ({"status": 200, "length": 13}, None),
         ({"status": 404, "length": 13}, "status 404 instead of 200"),
@@ -220,12 +220,14 @@ def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
         ({"status": None, "length": None}, "no response that the load tool could read over HTTP/3"),
     ],
 )
-def test_http3_is_checked_by_the_load_tool(told: dict[str, int | None], said: str | None) -> None:
+def test_http3_is_checked_by_the_load_tool(
+    statuses: dict[str, int | None], message: str | None
+) -> None:
     check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
     commands = []
-    result = run_check(LOOPBACK, 9, check, None, lambda argv: commands.append(argv) or told)
+    result = run_check(LOOPBACK, 9, check, None, lambda argv: commands.append(argv) or statuses)
     assert commands == [("tool", "url")]
-    assert result["problem"] == said
-    assert result["protocol"] == ("h3" if told["status"] else None)
-    assert (result["status"], result["length"]) == (told["status"], told["length"])
+    assert result["problem"] == message
+    assert result["protocol"] == ("h3" if statuses["status"] else None)
+    assert (result["status"], result["length"]) == (statuses["status"], statuses["length"])
     assert (result["sha256"], result["encoding"]) == (None, None)

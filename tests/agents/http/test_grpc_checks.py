@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.dispatch.tls import make_certificates
 from tests.agents.checking import a_check, checked, expecting, problem
-from tests.support.webservers import Headers, Reply, Site, http1, http2, serving, tls_of
+from tests.support.webservers import Headers, Reply, Site, build_tls_context, http1, http2, serving
 
 CALL = "/helloworld.Greeter/SayHello"
 #: Field 1, of length 5: what protobuf makes of {"name": "world"} and of {"message": "hello"}.
@@ -68,7 +68,7 @@ def test_grpc_check_calls_and_reports_the_message(port: int, site: Site) -> None
         "sha256": hashlib.sha256(SAID).hexdigest(),
         "encoding": "identity",
     }
-    request = site.asked[-1]
+    request = site.requests[-1]
     assert (request.method, request.body) == ("POST", framed(ASKED))
     assert {name: request.headers[name] for name in ("content-type", "te", "x-user")} == {
         "content-type": "application/grpc",
@@ -79,7 +79,7 @@ def test_grpc_check_calls_and_reports_the_message(port: int, site: Site) -> None
 
 def test_grpc_check_calls_with_tls(site: Site, tmp_path: Path) -> None:
     certificates = make_certificates([], now=datetime.now(UTC))
-    with serving(http2(site), tls_of(certificates, tmp_path, "h2")) as port:
+    with serving(http2(site), build_tls_context(certificates, tmp_path, "h2")) as port:
         assert problem(port, UNARY._replace(tls=True), tmp_path / "ca.pem") is None
 
 
@@ -106,7 +106,7 @@ def test_grpc_check_reports_the_compression_of_the_message(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/missing", "grpc-status 5 ('no such user') instead of 0"),
         ("/at-once", "grpc-status 12 ('not here') instead of 0"),
@@ -120,8 +120,8 @@ def test_grpc_check_reports_the_compression_of_the_message(port: int) -> None:
         ("/reset", "a stream that is reset (INTERNAL_ERROR)"),
     ],
 )
-def test_grpc_check_reports_what_went_wrong(port: int, path: str, said: str) -> None:
-    assert problem(port, UNARY._replace(path=path)) == said
+def test_grpc_check_reports_what_went_wrong(port: int, path: str, message: str) -> None:
+    assert problem(port, UNARY._replace(path=path)) == message
 
 
 def test_grpc_check_accepts_the_error_that_is_expected(port: int) -> None:

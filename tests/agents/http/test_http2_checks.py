@@ -12,12 +12,12 @@ from tests.agents.checking import a_check, checked, expecting, problem
 from tests.support.webservers import (
     Reply,
     Site,
+    build_tls_context,
     by_alpn,
     http1,
     http2,
     saying,
     serving,
-    tls_of,
 )
 
 REPLIES = {
@@ -59,7 +59,7 @@ def h2c(site: Site) -> Iterator[int]:
 def test_http2_check_works_with_tls(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path, protocol: str, alpn: str
 ) -> None:
-    tls = tls_of(certificates, tmp_path, "h2", "http/1.1")
+    tls = build_tls_context(certificates, tmp_path, "h2", "http/1.1")
     with serving(by_alpn(http1(site), h2=http2(site)), tls) as port:
         result = checked(port, expecting("text", "Hello, World!", protocol=protocol, tls=True), ca)
     assert (result["problem"], result["protocol"], result["length"]) == (None, protocol, 13)
@@ -70,7 +70,7 @@ def test_http2_check_works_without_tls_by_prior_knowledge(h2c: int, site: Site) 
     check = expecting("text", "Hello, World!", protocol="h2", method="PUT", headers=headers)
     result = checked(h2c, check._replace(body=b"abc"))
     assert (result["problem"], result["protocol"], result["status"]) == (None, "h2", 200)
-    request = site.asked[-1]
+    request = site.requests[-1]
     assert (request.method, request.path, request.body) == ("PUT", "/hello", b"abc")
     assert request.headers == {
         ":method": "PUT",
@@ -87,7 +87,7 @@ def test_http2_check_exchanges_bodies_larger_than_the_flow_control_window(
     sent = b"y" * 300_000
     result = checked(h2c, H2._replace(method="POST", path="/long", body=sent))
     assert (result["problem"], result["length"]) == (None, 300_000)
-    assert site.asked[-1].body == sent
+    assert site.requests[-1].body == sent
 
 
 def test_http2_check_reads_no_more_than_16_mib(h2c: int) -> None:
@@ -103,22 +103,22 @@ def test_http2_check_accepts_a_response_without_a_body(h2c: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/nothing", "status 404 instead of 200, with body 'no such page'"),
         ("/reset", "a stream that is reset (INTERNAL_ERROR)"),
         ("/short", "broken HTTP/2 (InvalidBodyLengthError: "),
     ],
 )
-def test_http2_check_reports_what_went_wrong(h2c: int, path: str, said: str) -> None:
-    assert str(problem(h2c, H2._replace(path=path))).startswith(said)
+def test_http2_check_reports_what_went_wrong(h2c: int, path: str, message: str) -> None:
+    assert str(problem(h2c, H2._replace(path=path))).startswith(message)
 
 
 def test_http2_check_detects_the_fallback_to_http_1_1(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
     for alpn in (["http/1.1"], []):
-        with serving(http1(site), tls_of(certificates, tmp_path, *alpn)) as port:
+        with serving(http1(site), build_tls_context(certificates, tmp_path, *alpn)) as port:
             result = checked(port, H2_TLS, ca)
         assert result["problem"] == "HTTP/1.1 instead of HTTP/2 (ALPN)"
         assert (result["protocol"], result["status"], result["length"]) == ("h1", None, None)
@@ -157,10 +157,10 @@ def test_http2_check_trusts_only_the_certificate_authority_of_the_job(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
     other = make_certificates([], now=datetime.now(UTC))
-    with serving(http2(site), tls_of(other, tmp_path, "h2")) as port:
+    with serving(http2(site), build_tls_context(other, tmp_path, "h2")) as port:
         message = str(problem(port, H2_TLS, ca))
     assert message.startswith("a certificate that is not valid for 127.0.0.1: ")
-    with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "127.0.0.2") as port:
+    with serving(http2(site), build_tls_context(certificates, tmp_path, "h2"), "127.0.0.2") as port:
         message = str(problem(port, H2_TLS, ca, "127.0.0.2"))
     assert message == (
         "a certificate that is not valid for 127.0.0.2: "
@@ -171,6 +171,6 @@ def test_http2_check_trusts_only_the_certificate_authority_of_the_job(
 def test_http2_check_works_with_an_ipv6_address(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
-    with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "::1") as port:
+    with serving(http2(site), build_tls_context(certificates, tmp_path, "h2"), "::1") as port:
         assert problem(port, H2_TLS, ca, "::1") is None
-    assert site.asked[-1].headers[":authority"] == f"[::1]:{port}"
+    assert site.requests[-1].headers[":authority"] == f"[::1]:{port}"

@@ -35,13 +35,15 @@ TOOL = FAKE_TOOL.replace("out, rows", TELLING + "out, rows", 1).replace(
 )
 
 
-def a_told_load(*words: str, **changes: Any) -> dict[str, Any]:
+def build_recorded_load(*words: str, **changes: Any) -> dict[str, Any]:
     return a_load("{tool}", "{out}", "{rows}", *words, **changes)
 
 
 def test_every_load_step_is_measured_on_one_start_of_the_server(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="open('starts', 'a').write('x')")})
-    steps = [a_told_load(word, warmup_s=at) for word, at in (("a", 0.0), ("b", 1.0), ("c", 0.0))]
+    steps = [
+        build_recorded_load(word, warmup_s=at) for word, at in (("a", 0.0), ("b", 1.0), ("c", 0.0))
+    ]
     step = host.run_round(a_plan(a_trial(host.send_tool(TOOL), loads=steps, expected_s=3.0)))
     assert step.named("trial_done"), step.named("trial_failed")
     assert (host.root / "builds/c0ffee-r/tree/starts").read_text() == "x"
@@ -62,11 +64,11 @@ def test_every_load_step_is_measured_on_one_start_of_the_server(host: AgentHost)
 
 def test_results_of_primers_and_warm_ups_are_dropped(host: AgentHost) -> None:
     loads = [
-        a_told_load("primer", kind="primer"),
-        a_told_load("warmup", kind="warmup"),
-        a_told_load("first"),
-        a_told_load("warmup", kind="warmup"),
-        a_told_load("second"),
+        build_recorded_load("primer", kind="primer"),
+        build_recorded_load("warmup", kind="warmup"),
+        build_recorded_load("first"),
+        build_recorded_load("warmup", kind="warmup"),
+        build_recorded_load("second"),
     ]
     step = host.run_round(a_plan(a_trial(host.send_tool(TOOL), loads=loads)))
     assert step.named("trial_done"), step.named("trial_failed")
@@ -84,14 +86,16 @@ def test_results_of_primers_and_warm_ups_are_dropped(host: AgentHost) -> None:
 
 def test_a_failed_later_step_fails_the_trial(host: AgentHost) -> None:
     failing = a_load("{python}", "-c", "import sys; sys.exit('out of ports')")
-    step = host.run_round(a_plan(a_trial(host.send_tool(TOOL), loads=[a_told_load(), failing])))
+    step = host.run_round(
+        a_plan(a_trial(host.send_tool(TOOL), loads=[build_recorded_load(), failing]))
+    )
     failed = step.only("trial_failed")
     assert failed["code"] == "tool_failed"
     assert "out of ports" in failed["output"]
 
 
 def test_a_load_gets_its_files_and_its_environment(host: AgentHost) -> None:
-    load = a_told_load("@{trial_dir}/load.lua", env={"WHO": "{port} of {address}"})
+    load = build_recorded_load("@{trial_dir}/load.lua", env={"WHO": "{port} of {address}"})
     trial = a_trial(host.send_tool(TOOL), loads=[load], files={"load.lua": "wrk.method = 'POST'\n"})
     step = host.run_round(a_plan(trial))
     folder = step.folder / "trials/t1"

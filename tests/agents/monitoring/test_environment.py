@@ -278,13 +278,17 @@ def test_environment_reports_that_power_meters_need_root(tmp_path: Path) -> None
     assert "root only" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
 
 
-def look(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
+def build_counter_snapshot(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
     return counter_deltas.CounterSnapshot(seconds, 0.0, Counters(**counted))
 
 
 def test_cpu_time_that_was_not_idle_counts_as_busy() -> None:
-    start = look(10.0, cpus={0: CpuTimes(1.0, 1.0, 1.0), 1: CpuTimes(5.0, 0.0, 0.0)})
-    end = look(20.0, cpus={0: CpuTimes(3.0, 2.0, 1.5), 1: CpuTimes(15.0, 0.0, 0.0)})
+    start = build_counter_snapshot(
+        10.0, cpus={0: CpuTimes(1.0, 1.0, 1.0), 1: CpuTimes(5.0, 0.0, 0.0)}
+    )
+    end = build_counter_snapshot(
+        20.0, cpus={0: CpuTimes(3.0, 2.0, 1.5), 1: CpuTimes(15.0, 0.0, 0.0)}
+    )
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
     assert counter_deltas.busy_s(start, end) == pytest.approx(6.5)
     assert counter_deltas.busy_s(start, end, interrupts=True) == pytest.approx(7.5)
@@ -309,7 +313,10 @@ def test_environment_keeps_an_estimate_within_its_bounds(
 
 
 def test_a_cpu_that_was_added_or_removed_makes_the_share_unknown() -> None:
-    start, end = look(0.0, cpus={0: CpuTimes(0, 0, 0)}), look(1.0, cpus={1: CpuTimes(0, 0, 0)})
+    start, end = (
+        build_counter_snapshot(0.0, cpus={0: CpuTimes(0, 0, 0)}),
+        build_counter_snapshot(1.0, cpus={1: CpuTimes(0, 0, 0)}),
+    )
     assert counter_deltas.busy_s(start, end) is None
     assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
 

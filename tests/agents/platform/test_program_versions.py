@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell s
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("output", "version"),
     [
         ("oha 1.14.0\n", "1.14.0"),
         ("git version 2.39.5 (Apple Git-154)", "2.39.5"),
@@ -39,8 +39,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell s
         ("dev build", None),
     ],
 )
-def test_version_is_found_in_the_output_of_programs(said: str, version: str | None) -> None:
-    assert find_version(said) == version
+def test_version_is_found_in_the_output_of_programs(output: str, version: str | None) -> None:
+    assert find_version(output) == version
 
 
 def script(folder: Path, text: str) -> Path:

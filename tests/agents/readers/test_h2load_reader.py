@@ -6,7 +6,7 @@ from agents.hostagent.errors import TrialFailed
 from agents.hostagent.readers.h2load import read, shorten
 
 
-def rows_of(folder, log, stdout="all is said\n"):
+def read_rows(folder, log, stdout="all is said\n"):
     (folder / "rows.raw").write_text(log)
     (folder / "tool.stdout").write_text(stdout)
     return read(folder, folder / "tool.json", folder / "rows.raw", 0.0)
@@ -15,7 +15,7 @@ def rows_of(folder, log, stdout="all is said\n"):
 def test_times_count_from_the_first_request(tmp_path):
     # In the order of ends: the first to start was slow.
     log = "1700000000000500\t200\t100\n1700000001200000\t503\t20\n1700000000000000\t200\t1500000\n"
-    rows = rows_of(tmp_path, log)
+    rows = read_rows(tmp_path, log)
     assert rows["ok"] == {"value_us": [100, 1_500_000], "count": [1, 1]}
     assert rows["other"] == {"value_us": [20], "count": [1]}
     assert rows["by_status"] == {"200": 2, "503": 1}
@@ -26,14 +26,14 @@ def test_times_count_from_the_first_request(tmp_path):
 
 
 def test_failed_streams_are_not_responses(tmp_path):
-    rows = rows_of(tmp_path, "1700000000000000\t200\t10\n1700000000000000\t-1\t20\n")
+    rows = read_rows(tmp_path, "1700000000000000\t200\t10\n1700000000000000\t-1\t20\n")
     assert rows["all"]["n"] == 1
     kept = json.loads((tmp_path / "tool.json").read_text())
     assert kept == {"stdout": "all is said\n", "logged": {"answered": 1, "failed": 1}}
 
 
 def test_no_response_at_all_is_read(tmp_path):
-    rows = rows_of(tmp_path, "")
+    rows = read_rows(tmp_path, "")
     assert rows["all"]["n"] == 0
     assert rows["window"]["end_s"] is None
 
@@ -41,7 +41,7 @@ def test_no_response_at_all_is_read(tmp_path):
 @pytest.mark.parametrize("last", ["17000", "1700000000000000\t200\t1", "a\tb\tc\n", "\n"])
 def test_a_log_that_is_cut_off_names_the_line(last, tmp_path):
     with pytest.raises(TrialFailed, match="line 2 of h2load's log is incomplete") as failed:
-        rows_of(tmp_path, "1700000000000000\t200\t10\n" + last)
+        read_rows(tmp_path, "1700000000000000\t200\t10\n" + last)
     assert failed.value.code == "output_lost"
 
 

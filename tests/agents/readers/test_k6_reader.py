@@ -39,17 +39,25 @@ def iteration(end_ms: float, took_ms: float, vu: int = 1) -> list[str]:
     ]  # fmt: skip
 
 
-def grpc(start_ms: float, took_ms: float, status: int = 0, said: str | None = None) -> list[str]:
+def grpc(
+    start_ms: float, took_ms: float, status: int = 0, status_text: str | None = None
+) -> list[str]:
     end = start_ms + took_ms
-    more = [] if said is None else [row("no_answer", end, 1, 1, "", "", "", "", f"text={said}")]
+    more = (
+        []
+        if status_text is None
+        else [row("no_answer", end, 1, 1, "", "", "", "", f"text={status_text}")]
+    )
     call = row("grpc_req_duration", end, took_ms, 1, "", "", "", str(status))
     return [call, *more, *iteration(end + 0.1, took_ms + 0.1)]
 
 
 def reduced(
-    folder: Path, parts: list[list[str]], warmup_s: float = 0.0, **asked: Any
+    folder: Path, parts: list[list[str]], warmup_s: float = 0.0, **requested: Any
 ) -> dict[str, Any]:
-    (folder / "tool.json").write_text(json.dumps({"asked": {"rate": None, **asked}, "metrics": {}}))
+    (folder / "tool.json").write_text(
+        json.dumps({"asked": {"rate": None, **requested}, "metrics": {}})
+    )
     lines = [HEAD, *(line for part in parts for line in part)]
     (folder / "rows.raw").write_text("\n".join(lines) + "\n")
     return read(folder, folder / "tool.json", folder / "rows.raw", warmup_s)

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "script-tool.md"
 DONE = '{"type": "done"}'
 
 
-def rows_of(folder, *lines, warmup_s=0.0):
+def read_rows(folder, *lines, warmup_s=0.0):
     out = folder / "tool.json"
     build_stdout_path(out).write_text("".join(f"{line}\n" for line in lines))
     return read(folder, out, folder / "rows.raw", warmup_s)
@@ -20,7 +20,7 @@ def rows_of(folder, *lines, warmup_s=0.0):
 
 def test_script_reader_reads_the_lines_of_the_documentation(tmp_path):
     (block,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    rows = rows_of(tmp_path, *block.splitlines())
+    rows = read_rows(tmp_path, *block.splitlines())
     assert rows["ok"] == {"value_us": [840, 842], "count": [3, 2]}
     assert rows["by_status"] == {"200": 5}
     assert rows["errors"] == {"timeout": 3}
@@ -31,7 +31,7 @@ def test_script_reader_reads_the_lines_of_the_documentation(tmp_path):
 
 
 def test_requests_of_the_warm_up_are_counted_separately(tmp_path):
-    rows = rows_of(
+    rows = read_rows(
         tmp_path,
         '{"type": "request", "start_s": 0.9, "latency_us": 500000, "ok": true, "bytes": 5}',
         '{"type": "request", "start_s": 1.0, "latency_us": 500000, "ok": true, "bytes": 7}',
@@ -47,13 +47,13 @@ def test_requests_of_the_warm_up_are_counted_separately(tmp_path):
 
 
 def test_empty_lines_are_skipped_and_errors_stay_unknown(tmp_path):
-    rows = rows_of(tmp_path, "", DONE, "")
+    rows = read_rows(tmp_path, "", DONE, "")
     assert rows["errors"] == {}
     assert rows["all"]["n"] == 0
 
 
 def test_script_reader_reports_how_it_counts(tmp_path):
-    rows = rows_of(tmp_path, '{"type": "done", "ended_s": 2.5, "corrected": true}')
+    rows = read_rows(tmp_path, '{"type": "done", "ended_s": 2.5, "corrected": true}')
     assert rows["corrected"] is True
     assert json.loads((tmp_path / "tool.json").read_text())["ended_s"] == 2.5
 
@@ -95,7 +95,7 @@ def test_script_reader_reports_how_it_counts(tmp_path):
 )
 def test_an_invalid_line_is_named(line, why, tmp_path):
     with pytest.raises(TrialFailed) as failed:
-        rows_of(tmp_path, '{"type": "protocol", "spoken": "h1"}', "", line, DONE)
+        read_rows(tmp_path, '{"type": "protocol", "spoken": "h1"}', "", line, DONE)
     assert failed.value.code == "tool_failed"
     assert failed.value.message.startswith("line 3 of the script's output: ")
     assert why in failed.value.message
@@ -120,12 +120,12 @@ def test_an_invalid_line_is_named(line, why, tmp_path):
 )
 def test_inconsistent_lines_are_refused(lines, why, tmp_path):
     with pytest.raises(TrialFailed, match=why):
-        rows_of(tmp_path, *lines)
+        read_rows(tmp_path, *lines)
 
 
 def test_a_long_line_is_not_shown_whole(tmp_path):
     with pytest.raises(TrialFailed) as failed:
-        rows_of(tmp_path, "x" * 10_000)
+        read_rows(tmp_path, "x" * 10_000)
     assert len(failed.value.message) < 300
 
 

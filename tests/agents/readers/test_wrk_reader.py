@@ -51,14 +51,14 @@ REPORT = {
 }
 
 
-def rows_of(folder, **changes):
+def read_rows(folder, **changes):
     out = folder / "tool.json"
     out.write_text(json.dumps({**REPORT, **changes}))
     return read(folder, out, folder / "rows.raw", 0.0)
 
 
 def test_the_whole_distribution_is_kept_and_the_report_is_shortened(tmp_path):
-    rows = rows_of(tmp_path)
+    rows = read_rows(tmp_path)
     assert rows["ok"] == {"value_us": [100, 200], "count": [2, 1]}
     assert rows["errors"] == {}
     assert rows["by_status"] is None
@@ -71,17 +71,17 @@ def test_the_whole_distribution_is_kept_and_the_report_is_shortened(tmp_path):
 
 def test_errors_are_counted_by_class(tmp_path):
     errors = {"connect": 1, "read": 2, "write": 3, "status": 0, "timeout": 4}
-    assert rows_of(tmp_path, errors=errors)["errors"] == {"connect": 1, "broken": 5, "timeout": 4}
+    assert read_rows(tmp_path, errors=errors)["errors"] == {"connect": 1, "broken": 5, "timeout": 4}
 
 
 def test_responses_cannot_be_called_good_if_some_were_bad(tmp_path):
-    rows = rows_of(tmp_path, errors={**REPORT["errors"], "status": 1})
+    rows = read_rows(tmp_path, errors={**REPORT["errors"], "status": 1})
     assert rows["ok"]["count"] == []
     assert rows["other"]["count"] == [2, 1]
 
 
 def test_no_response_at_all_is_read(tmp_path):
-    rows = rows_of(tmp_path, requests=0, value_us=[], count=[])
+    rows = read_rows(tmp_path, requests=0, value_us=[], count=[])
     assert rows["all"]["n"] == 0
     assert rows["by_status"] == {}
 

@@ -61,30 +61,30 @@ def test_a_dropped_trial_ends_and_later_dropped_trials_are_skipped(host: AgentHo
     ]
     step = host.start(a_plan(*trials))
     pids = pids_in(step.folder / "trials/t1/tool.pid", 1)
-    assert step.look()["dropped"] == 0
+    assert step.read_status()["dropped"] == 0
     (step.folder / "dropped.json").write_text('["t1", "t2"]')
     step.await_end()
-    assert step.look()["dropped"] == 2
+    assert step.read_status()["dropped"] == 2
     assert (step.only("trial_failed")["trial"], step.only("trial_failed")["code"]) == (
         "t1",
         "cancelled",
     )
     assert step.only("trial_dropped")["trial"] == "t2"
     assert step.only("trial_done")["trial"] == "t3"
-    await_gone(pids)
+    wait_for_end(pids)
 
 
-def await_gone(pids: list[int]) -> None:
+def wait_for_end(pids: list[int]) -> None:
     wait_until(lambda: not any(map(is_running, pids)), "some of what the step started lives on")
 
 
 @linux
 def test_stop_ends_a_step_and_all_of_its_processes(host: AgentHost) -> None:
     step, pids = start_family(host)
-    assert step.look()["alive"] is True
+    assert step.read_status()["alive"] is True
     assert host.verb("stop", step.job, step.name) == {"stopped": True}
     assert not any(map(is_running, [*pids, step.pid]))
-    step.look()
+    step.read_status()
     assert step.alive is False
     aborted = step.only("aborted")
     assert (aborted["code"], aborted["reason"]) == ("stopped", "stopped")
@@ -97,13 +97,13 @@ def test_sigterm_ends_a_step_in_order(host: AgentHost) -> None:
     os.kill(step.pid, signal.SIGTERM)
     step.await_end()
     assert step.only("aborted")["reason"] == "stopped"
-    await_gone(pids)
+    wait_for_end(pids)
 
 
 @linux
 def test_a_step_ends_when_the_orchestrator_is_silent(host: AgentHost) -> None:
     step, pids = start_family(host, silence_s=2.0)
-    await_gone(pids)
+    wait_for_end(pids)
     step.await_end()
     assert step.only("aborted")["reason"] == "silence"
 
@@ -120,14 +120,14 @@ def test_a_killed_supervisor_is_detected(host: AgentHost) -> None:
     step, pids = start_family(host)
     server, tool = pids[0], pids[-1]
     os.kill(step.pid, signal.SIGKILL)
-    await_gone([step.pid, server, tool])
-    status = step.look()
+    wait_for_end([step.pid, server, tool])
+    status = step.read_status()
     assert status["alive"] is False
     assert status["started"] is True
     assert not step.named("aborted")
     # Those that were not its direct children are found by their environment.
     host.verb("stop", step.job, step.name)
-    await_gone(pids)
+    wait_for_end(pids)
 
 
 @linux
@@ -142,7 +142,7 @@ def test_stop_all_ends_every_step_of_the_work_directory(host: AgentHost) -> None
 def test_stop_ends_processes_of_a_killed_supervisor(host: AgentHost) -> None:
     step, pids = start_family(host)
     os.kill(step.pid, signal.SIGKILL)
-    await_gone([step.pid])
+    wait_for_end([step.pid])
     assert any(map(is_running, pids))
     assert host.verb("stop-all") == {"stopped": ["j1/a1-r1"]}
     assert not any(map(is_running, pids))
@@ -152,7 +152,7 @@ def test_stop_ends_processes_of_a_killed_supervisor(host: AgentHost) -> None:
 def test_processes_of_a_killed_supervisor_end_before_the_next_step(host: AgentHost) -> None:
     step, pids = start_family(host)
     os.kill(step.pid, signal.SIGKILL)
-    await_gone([step.pid])
+    wait_for_end([step.pid])
     assert any(map(is_running, pids))
     host.run_round(a_plan(job="j2"))
     assert not any(map(is_running, pids))
@@ -162,7 +162,7 @@ def test_silence_ends_a_step_during_a_build(host: AgentHost) -> None:
     nap = [sys.executable, "-c", "open('pid', 'w').write(str(__import__('os').getpid()));" + NAP]
     step = host.start(a_plan(builds=[a_build(steps=[nap])], silence_s=1.0))
     pids = pids_in(host.root / "builds/c0ffee-r/tree/pid", 1)
-    await_gone(pids)
+    wait_for_end(pids)
     step.await_end()
     aborted = step.only("aborted")
     assert (aborted["code"], aborted["reason"]) == ("silence", "silence")
@@ -183,4 +183,4 @@ def test_no_process_of_a_server_outlives_its_trial(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra=FAMILY)})
     step = host.run_round(a_plan(a_trial(host.send_tool()), a_trial("tools/fake", id="t2")))
     assert len(step.named("trial_done")) == 2
-    await_gone(pids_in(Path(host.root, "builds/c0ffee-r/tree/pids"), FAMILY_SIZE))
+    wait_for_end(pids_in(Path(host.root, "builds/c0ffee-r/tree/pids"), FAMILY_SIZE))

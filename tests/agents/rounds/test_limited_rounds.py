@@ -42,7 +42,7 @@ def opposite(value: str) -> tuple[str, str]:
     return ("on", "2\n") if value == "0\n" else ("off", "0\n")
 
 
-def groups_of(pid: int) -> list[Path]:
+def list_groups(pid: int) -> list[Path]:
     return list(GROUPS.glob(f"**/pitwall-*-{pid}-*"))
 
 
@@ -54,7 +54,7 @@ def test_the_effect_of_limits_is_recorded(host: AgentHost) -> None:
     assert {name: applied[name] for name in wanted} == wanted
     assert applied["refused"] == {}
     assert applied["mechanism"] in ("cgroup1", "cgroup2")
-    assert groups_of(step.pid) == []
+    assert list_groups(step.pid) == []
 
 
 @needs_groups
@@ -64,7 +64,7 @@ def test_a_server_that_exceeds_its_memory_is_ended(host: AgentHost) -> None:
     server = a_server(limits=limits(memory_bytes=64 * MB))
     step = host.run_round(a_plan(a_trial(host.send_tool(), server=server)))
     assert step.only("trial_failed")["code"] == "server_did_not_start"
-    assert groups_of(step.pid) == []
+    assert list_groups(step.pid) == []
 
 
 @needs_groups
@@ -72,13 +72,13 @@ def test_stop_removes_the_cgroups_of_a_killed_supervisor(host: AgentHost) -> Non
     sleeping = a_load("{python}", "-c", "import time; time.sleep(300)", wall_limit_s=200)
     server = a_server(limits=limits(memory_bytes=256 * MB))
     step = host.start(a_plan(a_trial(host.send_tool(), server=server, loads=[sleeping])))
-    wait_until(lambda: "measuring" in phases(step.look()["events"]), "no load")
-    assert groups_of(step.pid)
+    wait_until(lambda: "measuring" in phases(step.read_status()["events"]), "no load")
+    assert list_groups(step.pid)
     os.kill(step.pid, signal.SIGKILL)
-    wait_until(lambda: not step.look()["alive"], "the supervisor lives on")
-    assert groups_of(step.pid)
+    wait_until(lambda: not step.read_status()["alive"], "the supervisor lives on")
+    assert list_groups(step.pid)
     host.verb("stop", step.job, step.name)
-    assert groups_of(step.pid) == []
+    assert list_groups(step.pid) == []
 
 
 def phases(events: list[dict]) -> set[str]:
@@ -112,6 +112,6 @@ def test_tuning_is_undone_however_the_supervisor_ends(
     assert ASLR.read_text() == value
     os.kill(step.pid, number)
     # A look is contact enough; it is the only one that there is.
-    wait_until(lambda: not step.look()["alive"], "the supervisor lives on")
-    wait_until(lambda: step.look() and ASLR.read_text() == aslr, "the host stays tuned")
+    wait_until(lambda: not step.read_status()["alive"], "the supervisor lives on")
+    wait_until(lambda: step.read_status() and ASLR.read_text() == aslr, "the host stays tuned")
     assert not (host.root / "tuning.json").exists()

@@ -161,7 +161,7 @@ def test_a_step_starts_only_once(host: AgentHost) -> None:
     assert host.verb("start", step.job, step.name) == {"pid": step.pid, "already": True}
     step.await_end()
     assert host.verb("start", step.job, step.name) == {"pid": step.pid, "already": True}
-    step.look()
+    step.read_status()
     assert len(step.named("supervisor_started")) == 1
     assert len(step.named("trial_done")) == 1
 
@@ -184,7 +184,7 @@ def test_only_one_step_works_at_a_time(host: AgentHost) -> None:
     error = host.verb("start", other.job, other.name)["error"]
     assert error["code"] == "busy"
     assert "j1/a1-r1" in error["message"]
-    assert other.look()["started"] is False
+    assert other.read_status()["started"] is False
     host.verb("stop", step.job, step.name)
     assert host.verb("start", other.job, other.name)["pid"] > 0
     other.await_end()
@@ -212,7 +212,7 @@ def test_a_trial_with_a_result_is_not_repeated(host: AgentHost) -> None:
     step = host.run_round(a_plan(a_trial(host.send_tool())))
     first = step.file("t1", "result.json")
     host.run("supervise", step.job, step.name)
-    step.look()
+    step.read_status()
     assert len(step.named("trial_started")) == 1
     assert len(step.named("round_done")) == 2
     assert step.file("t1", "result.json") == first

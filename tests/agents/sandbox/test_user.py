@@ -162,7 +162,7 @@ def test_nothing_starts_if_the_agent_cannot_become_the_user(
     assert f"cannot run as {who} on this host" in answer["error"]["message"]
     assert words in answer["error"]["message"]
     assert host.verb("check-user", who) == answer
-    assert not step.look()["started"]
+    assert not step.read_status()["started"]
     assert list((host.root / "builds").iterdir()) == []
 
 

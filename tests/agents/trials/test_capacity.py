@@ -31,25 +31,25 @@ def exact(capacity, *, lies=()):
     return lambda rate, n: (rate <= capacity) != (n in lies)
 
 
-def rates_of(probes):
+def list_rates(probes):
     return [rate for rate, _ in probes]
 
 
 def test_search_starts_low_and_doubles_until_a_probe_fails():
     probes, _ = search(exact(1_500))
-    assert rates_of(probes)[:5] == [100, 200, 400, 800, 1_600]
-    assert 800 < rates_of(probes)[5] < 1_600
+    assert list_rates(probes)[:5] == [100, 200, 400, 800, 1_600]
+    assert 800 < list_rates(probes)[5] < 1_600
 
 
 def test_search_reports_that_the_highest_rate_held():
     probes, outcome = search(exact(1e9), high=1_000)
-    assert rates_of(probes) == [100, 200, 400, 800, 1_000]
+    assert list_rates(probes) == [100, 200, 400, 800, 1_000]
     assert outcome == {"capacity": None, "low": 1_000, "high": None, "stopped": "at the limit"}
 
 
 def test_search_goes_down_to_a_sixteenth_where_the_start_fails():
     probes, outcome = search(exact(1))
-    assert rates_of(probes) == [100, 50, 25, 12.5, 6.25]
+    assert list_rates(probes) == [100, 50, 25, 12.5, 6.25]
     assert outcome == {"capacity": None, "low": None, "high": 6.25, "stopped": "below the start"}
 
 
@@ -63,12 +63,12 @@ def test_search_finds_a_capacity_below_the_start():
 @pytest.mark.parametrize("share", [0.07, 0.5, 0.99])
 def test_search_stays_within_its_rates(high, share):
     probes, _ = search(exact(share * high), high=high)
-    assert all(LOW / 16 <= rate <= high for rate in rates_of(probes))
+    assert all(LOW / 16 <= rate <= high for rate in list_rates(probes))
 
 
 def test_search_asks_for_whole_rates_from_a_hundred_on():
     probes, _ = search(exact(12_345.6))
-    assert all(rate == int(rate) for rate in rates_of(probes))
+    assert all(rate == int(rate) for rate in list_rates(probes))
 
 
 def test_search_confirms_at_95_percent_of_its_result():
@@ -159,7 +159,7 @@ def test_search_ignores_results_after_its_end():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((0, 10, 24, 5), "0 < low < high"),
         ((10, 10, 24, 5), "0 < low < high"),
@@ -169,8 +169,8 @@ def test_search_ignores_results_after_its_end():
         ((1, 10, 24, -1), "confirmations"),
     ],
 )
-def test_search_refuses_what_it_cannot_search(arguments, said):
-    with pytest.raises(ValueError, match=said):
+def test_search_refuses_what_it_cannot_search(arguments, message):
+    with pytest.raises(ValueError, match=message):
         CapacitySearch(*arguments)
 
 
@@ -182,7 +182,7 @@ def test_search_is_deterministic():
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FinishedSearch:
     truth: float
     probes: list
     outcome: dict
@@ -201,57 +201,57 @@ def noisy(rng, capacity):
 
 
 @pytest.fixture(scope="module")
-def found():
+def finished_searches():
     """Searches with an ample budget for servers whose capacity is anywhere from low to 64 low."""
     rng = random.Random(60_000)
     searches = []
     for _ in range(240):
         truth = LOW * 64 ** rng.random()
         probes, outcome = search(noisy(rng, truth))
-        searches.append(Found(truth=truth, probes=probes, outcome=outcome))
+        searches.append(FinishedSearch(truth=truth, probes=probes, outcome=outcome))
     return searches
 
 
-def test_search_always_ends_with_a_confirmed_result(found):
-    assert {one.outcome["stopped"] for one in found} == {"converged"}
-    for one in found:
-        rates = rates_of(one.probes[-5:])
+def test_search_always_ends_with_a_confirmed_result(finished_searches):
+    assert {one.outcome["stopped"] for one in finished_searches} == {"converged"}
+    for one in finished_searches:
+        rates = list_rates(one.probes[-5:])
         assert rates == [pytest.approx(CONFIRMED_SHARE * one.outcome["capacity"], rel=0.005)] * 5
         assert all(passed for _, passed in one.probes[-5:])
 
 
-def test_search_median_error_is_about_one_per_cent(found):
-    assert statistics.median(one.error for one in found) <= 0.011
+def test_search_median_error_is_about_one_per_cent(finished_searches):
+    assert statistics.median(one.error for one in finished_searches) <= 0.011
 
 
-def test_search_error_has_a_root_mean_square_of_one_percent(found):
-    assert math.sqrt(statistics.mean(one.error**2 for one in found)) <= 0.014
+def test_search_error_has_a_root_mean_square_of_one_percent(finished_searches):
+    assert math.sqrt(statistics.mean(one.error**2 for one in finished_searches)) <= 0.014
 
 
-def test_search_has_no_bias(found):
-    leaning = statistics.mean(one.outcome["capacity"] / one.truth - 1 for one in found)
+def test_search_has_no_bias(finished_searches):
+    leaning = statistics.mean(one.outcome["capacity"] / one.truth - 1 for one in finished_searches)
     assert abs(leaning) <= 0.003
 
 
-def test_search_interval_covers_the_truth_nine_times_in_ten(found):
-    covered = [one.outcome["low"] <= one.truth <= one.outcome["high"] for one in found]
+def test_search_interval_covers_the_truth_nine_times_in_ten(finished_searches):
+    covered = [one.outcome["low"] <= one.truth <= one.outcome["high"] for one in finished_searches]
     assert 0.85 <= statistics.mean(covered) <= 0.96
 
 
-def test_search_interval_is_under_four_per_cent_and_holds_the_estimate(found):
-    for one in found:
+def test_search_interval_is_under_four_per_cent_and_holds_the_estimate(finished_searches):
+    for one in finished_searches:
         low, capacity, high = (one.outcome[key] for key in ("low", "capacity", "high"))
         assert low < capacity < high < 1.04 * low
 
 
-def test_beyond_the_doubling_it_takes_thirteen_to_fifteen_probes(found):
-    beyond = [len(one.probes) - _doublings(one.probes) for one in found]
+def test_beyond_the_doubling_it_takes_thirteen_to_fifteen_probes(finished_searches):
+    beyond = [len(one.probes) - _doublings(one.probes) for one in finished_searches]
     assert 13 <= statistics.median(beyond) <= 15
 
 
 def _doublings(probes):
     """Probes until the first one that failed, that one included."""
-    rates = rates_of(probes)
+    rates = list_rates(probes)
     return 1 + sum(1 for _ in _while_doubled(rates))
 
 
@@ -262,5 +262,5 @@ def _while_doubled(rates):
         yield later
 
 
-def test_search_outcome_is_json(found):
-    assert json.loads(json.dumps(found[0].outcome)) == found[0].outcome
+def test_search_outcome_is_json(finished_searches):
+    assert json.loads(json.dumps(finished_searches[0].outcome)) == finished_searches[0].outcome

@@ -52,7 +52,7 @@ def a_searching_trial(tool: str, **changes: Any) -> dict[str, Any]:
     return a_trial(tool, **{"loads": [LOAD], "search": a_search(FAST), **changes})
 
 
-def search_of(step: Step) -> dict[str, Any]:
+def read_search(step: Step) -> dict[str, Any]:
     assert step.named("trial_done"), (step.events[-2]["message"], step.events[-2]["output"])
     result: dict[str, Any] = step.file("t1", "result.json")
     return result
@@ -62,7 +62,7 @@ def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> Non
     telling = "open('starts', 'a').write('x')"
     host.send_source({"server.py": SERVER.format(extra=telling)})
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE))))
-    result = search_of(step)
+    result = read_search(step)
     search, loads = result["search"], result["loads"]
     assert search["stopped"] == "converged"
     assert 950 <= search["capacity"] <= 1050
@@ -93,7 +93,7 @@ def test_capacity_search_warms_up_in_each_probe(host: AgentHost) -> None:
         host.send_tool(FAKE), loads=[warming, LOAD], search=a_search(FAST, max_probes=3)
     )
     step = host.run_round(a_plan(trial))
-    assert search_of(step)["search"]["stopped"] == "budget"
+    assert read_search(step)["search"]["stopped"] == "budget"
     assert (step.folder / "trials/t1/warmed").read_text() == "xxx"
 
 
@@ -107,7 +107,7 @@ def test_capacity_search_counts_a_server_that_ended_as_overload(host: AgentHost)
     telling = "open('pid', 'w').write(str(os.getpid()))"
     host.send_source({"server.py": SERVER.format(extra=telling)})
     load = a_load("{tool}", "{out}", "{rows}", "{probe_rate}", "{tree}/pid")
-    result = search_of(
+    result = read_search(
         host.run_round(a_plan(a_searching_trial(host.send_tool(killing), loads=[load])))
     )
     probes = result["search"]["probes"]
@@ -137,7 +137,7 @@ def test_capacity_search_counts_a_wrong_response_after_a_load_as_overload(host: 
     extra = "if os.path.exists('spoilt'): os.unlink('spoilt')"
     host.send_source({"server.py": turning.format(extra=extra)})
     load = a_load("{tool}", "{out}", "{rows}", "{probe_rate}", "{tree}/spoilt")
-    result = search_of(
+    result = read_search(
         host.run_round(a_plan(a_searching_trial(host.send_tool(spoiling), loads=[load])))
     )
     missed = [probe for probe in result["search"]["probes"] if not probe["passed"]]
@@ -150,7 +150,7 @@ def test_capacity_search_counts_a_tool_that_hangs_as_overload(host: AgentHost) -
     load = {**LOAD, "wall_limit_s": 5.0}
     search = a_search(FAST, max_probes=3)
     trial = a_searching_trial(host.send_tool(hanging), loads=[load], search=search)
-    result = search_of(host.run_round(a_plan(trial)))
+    result = read_search(host.run_round(a_plan(trial)))
     assert [probe["passed"] for probe in result["search"]["probes"]] == [True, True, False]
     assert result["search"]["probes"][2]["load"] is None
     assert "did not end" in result["search"]["probes"][2]["reason"]
@@ -183,7 +183,9 @@ def test_capacity_search_finds_the_capacity_of_a_slow_server(host: AgentHost, oh
         FAST, ("success", ">=", 0.99), low=20.0, high=2000.0, duration_s=1.0, max_probes=9
     )
     tool = a_tool(oha, name="oha")
-    result = search_of(host.run_round(a_plan(a_trial("", loads=[load], search=search, tool=tool))))
+    result = read_search(
+        host.run_round(a_plan(a_trial("", loads=[load], search=search, tool=tool)))
+    )
     probes = result["search"]["probes"]
     too_fast = [probe for probe in probes if probe["rate"] >= 400]
     assert not any(probe["passed"] for probe in too_fast), probes
@@ -204,7 +206,7 @@ def test_capacity_search_searches_on_two_hosts(pair: Pair) -> None:
         pair.a.send_tool(FAKE), loads=[LOAD], search=a_search(FAST, max_probes=6), checks=[]
     )
     lead, follower = pair.run(trial)
-    result = search_of(lead)
+    result = read_search(lead)
     assert len(result["loads"]) == 6
     assert result["on"] == {"server": "b", "tool": "a"}
     assert all(set(load["interference"]) == {"a", "b"} for load in result["loads"])

@@ -16,11 +16,11 @@ from tests.support.webservers import (
     Reply,
     Site,
     Speak,
+    build_tls_context,
     http1,
     http2,
     saying,
     serving,
-    tls_of,
 )
 
 HEALTH = "/grpc.health.v1.Health/Check"
@@ -58,7 +58,7 @@ def test_readiness_needs_the_status_and_the_body(speak: Speak, protocol: str) ->
         assert poll(body="Hi") == "body 'Hello, World!' instead of 'Hi' for GET /hello"
         assert poll(path="/x") == ("status 404 instead of 200, with body 'no such page' for GET /x")
         assert poll(path="/x", status=404) is None
-    assert SITE.asked[-1].headers["accept-encoding"] == "identity"
+    assert SITE.requests[-1].headers["accept-encoding"] == "identity"
 
 
 def test_readiness_of_grpc_needs_a_successful_call() -> None:
@@ -83,14 +83,14 @@ def test_readiness_without_a_path_needs_only_a_connection(protocol: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("protocol", "said"), [("h1", None), ("h2", "HTTP/1.1 instead of HTTP/2 (ALPN)")]
+    ("protocol", "message"), [("h1", None), ("h2", "HTTP/1.1 instead of HTTP/2 (ALPN)")]
 )
 def test_readiness_with_tls_needs_a_handshake(
-    tmp_path: Path, protocol: str, said: str | None
+    tmp_path: Path, protocol: str, message: str | None
 ) -> None:
     certificates = make_certificates([], now=datetime.now(UTC))
     wanted = ready(path=None, protocol=protocol, tls=True)
-    with serving(http1(SITE), tls_of(certificates, tmp_path, "http/1.1")) as port:
-        assert ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem") == said
+    with serving(http1(SITE), build_tls_context(certificates, tmp_path, "http/1.1")) as port:
+        assert ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem") == message
     with serving(saying()) as port, pytest.raises(OSError, match="TLS handshake"):
         ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem")

@@ -78,12 +78,12 @@ def asking(addresses: str, **changes: Any) -> dict[str, Any]:
     return a_server(argv=["{python}", "server.py", "{port}", addresses, "{tree}/order"], **changes)
 
 
-def order_of(folder: Path) -> list[str]:
+def read_order(folder: Path) -> list[str]:
     lines = (folder / "builds/c0ffee-r/tree/order").read_text().splitlines()
     return [line.rpartition(" ")[0] for line in lines]
 
 
-def pids_of(folder: Path) -> list[int]:
+def read_pids(folder: Path) -> list[int]:
     lines = (folder / "builds/c0ffee-r/tree/order").read_text().splitlines()
     return [int(line.rpartition(" ")[2]) for line in lines]
 
@@ -105,8 +105,8 @@ def test_three_replicas_start_and_the_server_gets_their_addresses(host: AgentHos
     log = (step.folder / "trials/t1/server.log").read_text()
     assert log.splitlines()[0] == "app,app,app,front"
     starts, ends = ["start app"] * 3 + ["start front"], ["end front"] + ["end app"] * 3
-    assert order_of(host.root) == [*starts, "end server", *ends]
-    assert not any(map(is_running, pids_of(host.root)))
+    assert read_order(host.root) == [*starts, "end server", *ends]
+    assert not any(map(is_running, read_pids(host.root)))
     applied = step.file("t1", "result.json")["limits"]
     services = {"service:app:1", "service:app:2", "service:app:3", "service:front:1"}
     assert set(applied) == {"server", "tool"} | services
@@ -140,7 +140,7 @@ def test_the_output_of_a_service_that_does_not_start_is_shown(host: AgentHost) -
     event = failed(host.run_round(a_plan(trial)), "service_not_ready")
     assert "service db (process 1) ended with 1" in event["message"]
     assert "no data folder" in event["output"]
-    assert order_of(host.root) == ["start app", "end app"]
+    assert read_order(host.root) == ["start app", "end app"]
 
 
 def test_a_service_that_is_never_ready_fails_the_trial(host: AgentHost) -> None:
@@ -236,8 +236,8 @@ def test_services_run_on_both_hosts(pair: Pair) -> None:
     assert lead.named("trial_done"), lead.events
     log = (lead.folder / "trials/t1/server.log").read_text()
     assert log.splitlines()[0] == "app,app,near"
-    assert order_of(pair.b.root) == ["start app"] * 2 + ["end server"] + ["end app"] * 2
-    assert not any(map(is_running, pids_of(pair.b.root)))
+    assert read_order(pair.b.root) == ["start app"] * 2 + ["end server"] + ["end app"] * 2
+    assert not any(map(is_running, read_pids(pair.b.root)))
     near_order = (lead.folder / "trials/t1/order").read_text()
     assert [line.split()[0] for line in near_order.splitlines()] == ["start", "end"]
     result = lead.file("t1", "result.json")

@@ -40,10 +40,10 @@ def empty_home(monkeypatch, tmp_path):
     monkeypatch.delenv("PITWALL_OHA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{SYSTEM}")
-    monkeypatch.setattr(releases, "RELEASES", known(tmp_path, None))
+    monkeypatch.setattr(releases, "RELEASES", write_releases(tmp_path, None))
 
 
-def known(folder: Path, entry: dict[str, str] | None) -> Path:
+def write_releases(folder: Path, entry: dict[str, str] | None) -> Path:
     path = folder / "releases.json"
     here = f"{platform.system()}-{platform.machine()}"
     path.write_text(json.dumps({"releases": {here: entry} if entry else {}}))
@@ -117,7 +117,7 @@ def test_a_download_with_the_known_digest_is_kept(monkeypatch, tmp_path, site):
     url, served = site
     digest = hashlib.sha256(served.read_bytes()).hexdigest()
     entry = {"version": "1.14.0", "url": url, "sha256": digest}
-    monkeypatch.setattr(releases, "RELEASES", known(tmp_path, entry))
+    monkeypatch.setattr(releases, "RELEASES", write_releases(tmp_path, entry))
     assert find(OHA).read_bytes() == served.read_bytes()
     assert find_cached(OHA) is not None
 
@@ -125,7 +125,7 @@ def test_a_download_with_the_known_digest_is_kept(monkeypatch, tmp_path, site):
 def test_a_download_with_another_digest_is_not_run(monkeypatch, tmp_path, site):
     url, served = site
     entry = {"version": "1.14.0", "url": url, "sha256": "0" * 64}
-    monkeypatch.setattr(releases, "RELEASES", known(tmp_path, entry))
+    monkeypatch.setattr(releases, "RELEASES", write_releases(tmp_path, entry))
     program(served, f"touch {tmp_path / 'ran'}; echo oha 1.14.0")
     with pytest.raises(ToolError, match="does not have the SHA-256"):
         find(OHA)

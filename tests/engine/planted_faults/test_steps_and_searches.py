@@ -46,15 +46,15 @@ def searched(lab: Laboratory) -> Run:
 def test_a_freezing_server_is_hidden_only_from_a_closed_load(lab: Laboratory, stepped: Run) -> None:
     """For 200 ms of each 2.2 s nobody is answered: who waits for answers asks little meanwhile."""
     trial = lab.trial(stepped, "freezes")
-    latencies = [p99_of(step) for step in steps_of(trial)]
+    latencies = [read_p99(step) for step in load_steps(trial)]
     assert latencies[0] >= 0.15 > latencies[1]
-    honest = [p99_of(step) for step in steps_of(lab.trial(stepped, "honest"))]
+    honest = [read_p99(step) for step in load_steps(lab.trial(stepped, "honest"))]
     assert honest[0] < latencies[0]
 
 
 def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -> None:
     trial = lab.trial(stepped, "honest")
-    steps = steps_of(trial)
+    steps = load_steps(trial)
     assert [(step.number, step.rate, step.connections) for step in steps] == [
         (0, 150, 2),
         (1, None, 2),
@@ -62,18 +62,18 @@ def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -
     assert all(step.passed is None and step.encoded for step in steps)
     own = [step.readings["requests.ok"] for step in steps]
     # A step that was too much for this machine is left out of the trial's numbers.
-    assert readings_of(trial)["requests.ok"] in (sum(own), *own)
-    assert readings_of(trial)["requests.ok"] > 0
+    assert load_readings(trial)["requests.ok"] in (sum(own), *own)
+    assert load_readings(trial)["requests.ok"] > 0
 
 
 def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "queues")
-    readings = readings_of(trial)
+    readings = load_readings(trial)
     assert "search_open" not in codes(trial)
     # Where probes are short, more than 200/s is borne for a while.
     assert 150 <= readings["capacity.rate"] <= 300
     assert readings["capacity.low"] < readings["capacity.rate"] < readings["capacity.high"]
-    probes = steps_of(trial)
+    probes = load_steps(trial)
     assert len(probes) == readings["capacity.probes"] <= MAX_PROBES
     assert all(each.reason for each in probes)
     assert not any(each.passed for each in probes if (each.rate or 0) >= 400)
@@ -95,7 +95,7 @@ def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) ->
     # A busy machine may have spoilt the trial; then it is counted, and its value is not shown.
     spoilt = trial.validity == "invalid"
     assert (point.value, point.excluded) == (
-        (None, 1) if spoilt else (readings_of(trial)["capacity.rate"], 0)
+        (None, 1) if spoilt else (load_readings(trial)["capacity.rate"], 0)
     )
 
 
@@ -103,20 +103,20 @@ def test_a_search_without_a_result_reports_a_fix(lab: Laboratory, searched: Run)
     trial = lab.trial(searched, "late")
     assert "lower search.low or ask for less" in reason(trial, "search_open")
     assert trial.validity == "invalid"
-    assert "capacity.rate" not in readings_of(trial)
-    probes = steps_of(trial)
+    assert "capacity.rate" not in load_readings(trial)
+    probes = load_steps(trial)
     assert [each.rate for each in probes] == [50, 25, 12.5, 6.25, 3.125]
     assert not any(each.passed for each in probes)
     assert all("latency.p50 0.3" in each.reason for each in probes)
 
 
-def steps_of(trial: Trial) -> list[LoadResult]:
+def load_steps(trial: Trial) -> list[LoadResult]:
     return list(LoadResult.objects.filter(trial=trial).order_by("number"))
 
 
-def p99_of(step: LoadResult) -> float:
+def read_p99(step: LoadResult) -> float:
     return float(step.readings["latency.p99"])
 
 
-def readings_of(trial: Trial) -> dict[str, float]:
+def load_readings(trial: Trial) -> dict[str, float]:
     return load_values([trial.pk])[trial.pk]

@@ -75,7 +75,7 @@ def failed(run: Run, lie: str) -> Trial:
 
 
 @pytest.mark.parametrize(
-    ("lie", "code", "said"),
+    ("lie", "code", "message"),
     [
         ("silence", "tool_failed", "the load tool left no tool.json"),
         ("failure", "tool_failed", "the moon is in the wrong house"),
@@ -84,10 +84,12 @@ def failed(run: Run, lie: str) -> Trial:
         ("list", "unreadable", "oha's output is a list, expected an object"),
     ],
 )
-def test_an_invalid_tool_report_gives_no_values(run: Run, lie: str, code: str, said: str) -> None:
+def test_an_invalid_tool_report_gives_no_values(
+    run: Run, lie: str, code: str, message: str
+) -> None:
     trial = failed(run, lie)
     assert trial.reasons == [code]
-    assert said in trial.message
+    assert message in trial.message
 
 
 def test_a_tool_report_of_other_requests_is_detected(lab: Laboratory, run: Run) -> None:

@@ -31,7 +31,7 @@ import perf.harness.django_setup  # noqa: F401
 from devstack.places import CHECKOUT
 from tests.fuzz import git_servers
 from tests.fuzz.inputs.registry import TARGETS
-from tests.fuzz.inputs.watching import Finding, attempt, begin, made, shown
+from tests.fuzz.inputs.watching import Finding, attempt, begin, encode_input, made
 
 KEPT = CHECKOUT / ".pitwall" / "fuzz"
 CHUNK = 500
@@ -59,7 +59,7 @@ def main() -> int:
         tally.seconds += chunk.seconds
         tally.findings += chunk.findings
         for finding in chunk.findings:
-            tell(finding, options.seed)
+            print_finding(finding, options.seed)
         progress(sum(each.inputs for each in tallies.values()), options.inputs, began)
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -70,7 +70,7 @@ def main() -> int:
         more["hosts"] = hostile_hosts(options)
     if not options.target and options.git_servers:
         more["git_servers"] = hostile_git_servers(options)
-    return told(tallies, time.monotonic() - began, more)
+    return print_summary(tallies, time.monotonic() - began, more)
 
 
 def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _died(name: str, first: int) -> Tally:
 
 
 @cache
-def samples_of(name: str) -> Sequence[Any]:
+def load_samples(name: str) -> Sequence[Any]:
     return TARGETS[name].samples()
 
 
@@ -190,7 +190,7 @@ def work(name: str, first: int, count: int, seed: int, below: str) -> Tally:
     """Runs in a separate process."""
     target, tally = TARGETS[name], Tally()
     began = time.monotonic()
-    samples = samples_of(name)
+    samples = load_samples(name)
     with tempfile.TemporaryDirectory(dir=below) as folder:
         for number in range(first, first + count):
             finding = attempt(target, samples, seed, number, Path(folder))
@@ -208,12 +208,14 @@ def again(names: Sequence[str], options: argparse.Namespace) -> int:
     begin()
     status, seed, number = 0, options.seed, options.input
     for name in names:
-        target, samples = TARGETS[name], samples_of(name)
+        target, samples = TARGETS[name], load_samples(name)
         with tempfile.TemporaryDirectory() as folder:
             finding = attempt(target, samples, seed, number, Path(folder))
-        print(f"{name} {number}: {finding.told if finding else 'read, or refused with words'}")
+        print(
+            f"{name} {number}: {finding.report_text if finding else 'read, or refused with words'}"
+        )
         if finding or options.show:
-            print(shown(made(target, samples, seed, number))[:4000])
+            print(encode_input(made(target, samples, seed, number))[:4000])
         status = status or int(finding is not None)
     return status
 
@@ -224,7 +226,9 @@ def progress(inputs: int, wanted: int, began: float) -> None:
         print(f"\r{inputs:,} of {wanted:,} inputs, {rate:,.0f} a second ", end="", file=sys.stderr)
 
 
-def told(tallies: dict[str, Tally], seconds: float, more: dict[str, dict[str, Any]]) -> int:
+def print_summary(
+    tallies: dict[str, Tally], seconds: float, more: dict[str, dict[str, Any]]
+) -> int:
     print(f"{'target':28}{'inputs':>10}{'seconds':>10}{'findings':>10}")
     for name, tally in tallies.items():
         print(f"{name:28}{tally.inputs:>10,}{tally.seconds:>10.1f}{len(tally.findings):>10}")
@@ -242,12 +246,12 @@ def told(tallies: dict[str, Tally], seconds: float, more: dict[str, dict[str, An
     return 1 if findings else 0
 
 
-def tell(finding: Finding, seed: int) -> None:
+def print_finding(finding: Finding, seed: int) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     path = KEPT / f"{finding.target}-{seed}-{finding.number}.input"
     path.write_bytes(finding.shown)
     words = f"--seed {seed} --target {finding.target} --input {finding.number}"
-    print(f'\n{finding.told.strip()}\n  {path}\n  make fuzz ARGS="{words}"', flush=True)
+    print(f'\n{finding.report_text.strip()}\n  {path}\n  make fuzz ARGS="{words}"', flush=True)
 
 
 if __name__ == "__main__":

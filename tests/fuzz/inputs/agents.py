@@ -165,11 +165,11 @@ def _unpack(given: bytes, folder: Path) -> None:
     unpack(source, target)
 
 
-def _said() -> list[Any]:
+def _list_answers() -> list[Any]:
     return list(_ANSWERS.items())
 
 
-def _change_said(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
+def _change_answer(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
     verb, answer = sample
     changed = changed_value(chance, answer)
     data = json.dumps(changed).encode()
@@ -272,7 +272,7 @@ def _http2_answers() -> list[bytes]:
     ]  # fmt: skip
 
 
-def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
+def _send_request(speaker: Any, given: bytes, _: Path) -> None:
     """The agent requests a server with these responses, and judges them."""
     here, there = socket.socketpair()
     with here, there:
@@ -303,16 +303,16 @@ TARGETS = (
            errors=(AgentError,), share=3),
     Target(name="agent-archive", samples=_archives, change=_change_archive, read=_unpack,
            errors=(BuildFailed,), share=2),
-    Target(name="agent-answers", samples=_said, change=_change_said, read=_ask,
+    Target(name="agent-answers", samples=_list_answers, change=_change_answer, read=_ask,
            errors=(HostError,), share=6),
     Target(name="agent-lead", samples=_talks, change=changed_json, read=partial(_listen, LEAD),
            errors=(PeerLost,), share=2),
     Target(name="agent-follower", samples=_talks, change=changed_bytes,
            read=partial(_listen, FOLLOWER), errors=(PeerLost,), share=2),
     Target(name="agent-http1", samples=_http1_answers, change=changed_bytes,
-           read=partial(_be_asked, http1), errors=(OSError, ResponseError), share=3),
+           read=partial(_send_request, http1), errors=(OSError, ResponseError), share=3),
     Target(name="agent-http2", samples=_http2_answers, change=changed_bytes,
-           read=partial(_be_asked, http2), errors=(OSError, ResponseError), share=2),
+           read=partial(_send_request, http2), errors=(OSError, ResponseError), share=2),
     Target(name="agent-grpc", samples=_http2_answers, change=changed_bytes,
-           read=partial(_be_asked, grpc), errors=(OSError, ResponseError), share=2),
+           read=partial(_send_request, grpc), errors=(OSError, ResponseError), share=2),
 )  # fmt: skip

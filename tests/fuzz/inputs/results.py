@@ -27,7 +27,7 @@ from orchestrator.stats.histogram import Histogram
 from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value
 from tests.fuzz.inputs.target import Target
 from tests.fuzz.inputs.texts import SUITES
-from tests.fuzz.inputs.tools import _told
+from tests.fuzz.inputs.tools import _build_results
 
 GOLDEN = Path(__file__).parents[2] / "importers" / "golden"
 _RESULT = {
@@ -48,12 +48,12 @@ def _files(name: str) -> list[bytes]:
     contents = [
         path.read_bytes()
         for path in sorted(GOLDEN.iterdir())
-        if not path.name.endswith(".rows.csv") and _format_of(path) == name
+        if not path.name.endswith(".rows.csv") and _find_format(path) == name
     ]
     return [each[:20_000] if name == "csv" else each for each in contents]
 
 
-def _format_of(path: Path) -> str:
+def _find_format(path: Path) -> str:
     return next(name for name in sorted(FORMATS, reverse=True) if path.stem.startswith(name))
 
 
@@ -163,9 +163,9 @@ def _decode(given: bytes, _: Path) -> None:
     assert Histogram.decode(histogram.encode()).total_count == histogram.total_count
 
 
-def _files_of_trials() -> list[dict[str, Any]]:
+def _build_trial_files() -> list[dict[str, Any]]:
     """Return a trial of oha as it comes from a host, with one load and with three."""
-    sample = next(each for each in _told("oha") if len(each.report) < 4000)
+    sample = next(each for each in _build_results("oha") if len(each.report) < 4000)
     load = {"load_started_at": 1000.0, "load_ended_at": 1001.0, "argv": ["oha"], "rc": 0}
     return [
         {"result": {**sample.result, "loads": [load] * n, "started_at": 999.0}, "rows": sample.rows,
@@ -215,6 +215,6 @@ TARGETS = (
            errors=(ValidationError, UnicodeEncodeError)),
     Target(name="histogram", samples=_histograms, change=changed_bytes, read=_decode,
            errors=(ValueError,), share=6),
-    Target(name="trial", samples=_files_of_trials, change=_change_trial, read=_read_trial,
+    Target(name="trial", samples=_build_trial_files, change=_change_trial, read=_read_trial,
            errors=(ToolOutputError, KeyError), share=4),
 )  # fmt: skip

@@ -49,7 +49,7 @@ class Left(NamedTuple):
     stdout: bytes
 
 
-class Told(NamedTuple):
+class ToolResult(NamedTuple):
     """What the orchestrator receives of one load."""
 
     spec: LoadSpec
@@ -62,7 +62,7 @@ def _left(tool: str) -> list[Left]:
     return [each for each in _RECORDED[tool]() if sum(len(part or b"") for part in each) < 60_000]
 
 
-def _of_oha() -> list[Left]:
+def _read_oha_recordings() -> list[Left]:
     with tempfile.TemporaryDirectory() as name:
         rows = [(0.1, 0.2, 200, 10), (0.5, 1.5, 200, 10), (1.0, 1.25, 404, 0)]
         raw = database(Path(name) / "rows.raw", rows).read_bytes()
@@ -70,7 +70,7 @@ def _of_oha() -> list[Left]:
     return [Left(each, raw, b"") for each in reports if len(each) < MOST_BYTES]
 
 
-def _of_k6() -> list[Left]:
+def _read_k6_recordings() -> list[Left]:
     return [
         Left(path.with_suffix(".json").read_bytes(), path.read_bytes(), b"")
         for path in sorted((GOLDEN / "k6-1.8.1").glob("*.csv"))
@@ -78,7 +78,7 @@ def _of_k6() -> list[Left]:
     ]
 
 
-def _of_ghz() -> list[Left]:
+def _read_ghz_recordings() -> list[Left]:
     paths = sorted((GOLDEN / "ghz-0.93.0").glob("*.json"))
     return [
         Left(None, path.read_bytes(), b"")
@@ -98,9 +98,9 @@ def _with_stdout(folder: str) -> list[Left]:
 
 
 _RECORDED: Mapping[str, Callable[[], list[Left]]] = {
-    "oha": _of_oha,
-    "k6": _of_k6,
-    "ghz": _of_ghz,
+    "oha": _read_oha_recordings,
+    "k6": _read_k6_recordings,
+    "ghz": _read_ghz_recordings,
     "wrk": partial(_with_stdout, "wrk-4.1.0"),
     "h2load": partial(_with_stdout, "h2load-1.52.0"),
     "script": lambda: [Left(None, None, _SCRIPT)],
@@ -140,7 +140,7 @@ def _reduce(tool: str, left: Left, folder: Path) -> None:
 
 
 @lru_cache(maxsize=8)
-def _told(tool: str) -> tuple[Told, ...]:
+def _build_results(tool: str) -> tuple[ToolResult, ...]:
     """Return what the agent makes of the recordings, as the orchestrator receives it."""
     results = []
     for left in _left(tool):
@@ -152,7 +152,9 @@ def _told(tool: str) -> tuple[Told, ...]:
                 rows = READERS[TOOLS[tool].reader](folder, files.out, files.raw, 0.0)
             except Exception:
                 continue  # A recording of a tool that failed.
-            results.append(Told(_spec(tool), files.out.read_bytes(), _plain(rows), dict(_RESULT)))
+            results.append(
+                ToolResult(_spec(tool), files.out.read_bytes(), _plain(rows), dict(_RESULT))
+            )
     return tuple(results)
 
 
@@ -168,7 +170,9 @@ def _spec(tool: str) -> LoadSpec:
     return LoadSpec(path="/", connections=2, model="open", rate=20.0, duration_s=1.0)
 
 
-def _change_told(chance: random.Random, sample: Told, others: Sequence[Told]) -> Told:
+def _change_result(
+    chance: random.Random, sample: ToolResult, others: Sequence[ToolResult]
+) -> ToolResult:
     part = chance.choice(("report", "rows", "rows", "result"))
     if part == "report":
         pieces = [each.report for each in others[:20]]
@@ -176,8 +180,8 @@ def _change_told(chance: random.Random, sample: Told, others: Sequence[Told]) ->
     return sample._replace(**{part: changed_value(chance, getattr(sample, part))})
 
 
-def _parse(tool: str, told: Told, _: Path) -> None:
-    reading = TOOLS[tool].parse(told.spec, told.report, told.rows, told.result)
+def _parse(tool: str, sample: ToolResult, _: Path) -> None:
+    reading = TOOLS[tool].parse(sample.spec, sample.report, sample.rows, sample.result)
     assert reading.validity.level in {"valid", "suspect", "invalid"}
 
 
@@ -197,7 +201,7 @@ TARGETS = (
         for name in _RECORDED
     ),
     *(
-        Target(name=f"parser-{name}", samples=partial(_told, name), change=_change_told,
+        Target(name=f"parser-{name}", samples=partial(_build_results, name), change=_change_result,
                read=partial(_parse, name), errors=(ToolOutputError,), share=5)
         for name in _RECORDED
     ),

@@ -44,8 +44,8 @@ class TooLong(BaseException):
 class Finding:
     target: str
     number: int
-    told: str
-    shown: bytes
+    report_text: str
+    encode_input: bytes
 
 
 class _Watch:
@@ -93,10 +93,10 @@ def attempt(
         _empty(folder)
     if not problem:
         return None
-    return Finding(target=target.name, number=number, told=problem, shown=shown(given))
+    return Finding(target=target.name, number=number, told=problem, shown=encode_input(given))
 
 
-def shown(given: Any) -> bytes:
+def encode_input(given: Any) -> bytes:
     """Return an input in the form in which it is stored in a file."""
     return given if isinstance(given, bytes) else repr(given).encode("utf-8", "backslashreplace")
 
@@ -150,9 +150,9 @@ def _is_inside(path: str | bytes | os.PathLike[str], beside: object, folder: str
     return place == folder or place.startswith(folder + os.sep) or place == os.devnull
 
 
-def _forbid(told: str) -> None:
-    _Watch.seen = _Watch.seen or told
-    raise Forbidden(told)
+def _forbid(message: str) -> None:
+    _Watch.seen = _Watch.seen or message
+    raise Forbidden(message)
 
 
 def _unprintable(error: BaseException) -> str:

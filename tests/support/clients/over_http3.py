@@ -55,13 +55,13 @@ async def main():
             start = time.monotonic()
             status, size = await client.get()
             us = (time.monotonic() - start) * 1e6
-            tell(type="request", start_s=start - began, latency_us=us, ok=status == 200,
+            print_json(type="request", start_s=start - began, latency_us=us, ok=status == 200,
                  status=status, bytes=size)  # fmt: skip
-    tell(type="protocol", spoken="h3")
-    tell(type="done")
+    print_json(type="protocol", spoken="h3")
+    print_json(type="done")
 
 
-def tell(**line):
+def print_json(**line):
     print(json.dumps(line))
 
 

@@ -21,7 +21,7 @@ from orchestrator.config import settings as real
 from orchestrator.core.counting import drain
 from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
-from tests.support.html_pages import element, elements, shown_secret, text_of
+from tests.support.html_pages import element, elements, get_text, shown_secret
 
 LOGIN = reverse("login")
 ON, OFF = reverse("mfa_activate_totp"), reverse("mfa_deactivate_totp")
@@ -38,7 +38,7 @@ def log_in(client: Client, name: str = "alice", password: str = PASSWORD) -> Any
     return client.post(LOGIN, {"username": name, "password": password, "next": reverse("runs")})
 
 
-def code_of(secret: str) -> str:
+def compute_code(secret: str) -> str:
     return format_hotp_value(hotp_value(secret, 0))
 
 
@@ -56,8 +56,8 @@ def turn_on(client: Client) -> tuple[str, list[str]]:
     element(page, "svg.qr")
     assert "data:image" not in page.content.decode()
     assert "The code is wrong." in client.post(ON, {"code": "000"}).content.decode()
-    assert client.post(ON, {"code": code_of(secret)}).headers["Location"] == CODES
-    codes = [text_of(each) for each in elements(client.get(CODES), "li > code")]
+    assert client.post(ON, {"code": compute_code(secret)}).headers["Location"] == CODES
+    codes = [get_text(each) for each in elements(client.get(CODES), "li > code")]
     assert all(len(code) == 8 for code in codes)
     return secret, codes
 
@@ -72,10 +72,10 @@ def test_a_secret_during_setup_is_sealed_in_the_session(personas: Personas, clie
     # Without its key the setup cannot be confirmed, and starts again.
     lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown, "x").decode()}
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
-    assert "The code is wrong." in client.post(ON, {"code": code_of(shown)}).content.decode()
+    assert "The code is wrong." in client.post(ON, {"code": compute_code(shown)}).content.decode()
     assert not Authenticator.objects.exists()
     another = shown_secret(client.get(ON))
-    assert client.post(ON, {"code": code_of(another)}).headers["Location"] == CODES
+    assert client.post(ON, {"code": compute_code(another)}).headers["Location"] == CODES
 
 
 def test_an_old_hash_becomes_argon2_at_the_next_log_in(
@@ -123,10 +123,10 @@ def test_the_second_factor_is_asked_for_after_the_password(
     assert browser.get(reverse("runs")).status_code == 302
     step = reverse("mfa_authenticate")
     assert "The code is wrong." in browser.post(step, {"code": "000000"}).content.decode()
-    assert browser.post(step, {"code": code_of(secret)}).headers["Location"] == reverse("runs")
+    assert browser.post(step, {"code": compute_code(secret)}).headers["Location"] == reverse("runs")
     assert browser.get(reverse("runs")).status_code == 200
     # Neither a code of the app nor a recovery code is good for a second time.
-    for code, again in ((code_of(secret), False), (codes[0], True), (codes[0], False)):
+    for code, again in ((compute_code(secret), False), (codes[0], True), (codes[0], False)):
         other = Client()
         log_in(other)
         other.post(step, {"code": code})

@@ -15,7 +15,7 @@ from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
-from tests.support.html_pages import elements, text_of, values
+from tests.support.html_pages import elements, get_text, values
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def alert(line: Line) -> Alert:
     """Two cases are 8 % slower from commit 26 on, of which every fourth was measured."""
     for case in (0, 1):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
-    line.look()
+    line.detect()
     confirmations.advance_confirmations(utc_now())
     line.answer_confirmation_runs(rates(line))
     confirmations.advance_confirmations(utc_now())
@@ -60,7 +60,7 @@ def test_the_list_shows_metric_place_and_commit(line: Line, alert: Alert, alice:
     assert "confirmed by a confirmation run" in page
     assert "and 1 more" in page
     assert f"between {line.commits[24].short_sha} and {line.commits[28].short_sha}" in page
-    assert "1 open" in map(text_of, elements(page, "span.count"))
+    assert "1 open" in map(get_text, elements(page, "span.count"))
     assert reverse("alert", args=[alert.pk]) in page
 
 

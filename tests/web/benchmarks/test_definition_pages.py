@@ -14,7 +14,7 @@ from orchestrator.runs.models import Run
 from tests.support.engine import ROOT
 from tests.support.factories import DEFINITION, commit_files
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.html_pages import elements, text_of
+from tests.support.html_pages import elements, get_text
 from tests.support.world import World
 
 HELLO = ("server", "hello")
@@ -38,9 +38,9 @@ def test_a_definition_is_reviewed_without_saving(world: World, bob: Client) -> N
     bad = bob.post(reverse("benchmark-check"), {"source": CHANGED.replace(": 9", ": many")})
 
     assert "Valid." in good
-    assert "Cases 2 One round" in text_of(good)
+    assert "Cases 2 One round" in get_text(good)
     assert "Line 13" in bad.content.decode()
-    assert "rounds" in [text_of(each) for each in elements(bad, "code.break")]
+    assert "rounds" in [get_text(each) for each in elements(bad, "code.break")]
     assert Definition.objects.count() == 1
 
 
@@ -63,7 +63,7 @@ def test_any_two_versions_are_compared(world: World, alice: Client, bob: Client)
     signs = [line.sign for line in newest.context["lines"]]
     assert signs.count("-") == 2
     assert signs.count("+") == 2
-    assert "0 cases added, 1 removed; 1 case keeps its history." in text_of(newest)
+    assert "0 cases added, 1 removed; 1 case keeps its history." in get_text(newest)
     assert "The two versions are identical." in whole
     assert bob.get(address, {"from": "9"}).status_code == 404
 
@@ -84,7 +84,7 @@ def test_a_definition_is_stored_in_the_repository(
 
     assert "Stored in the repository" in page
     assert "<textarea" not in page
-    assert ".pitwall.yaml at " in text_of(page)
+    assert ".pitwall.yaml at " in get_text(page)
     refused = alice.post(reverse("benchmark", args=["server", "server"]), {"source": CHANGED})
     assert refused.status_code == 422
 
@@ -103,7 +103,7 @@ def test_a_new_run_names_the_source_of_its_definition(
     data = {"benchmark": "server/server", "baseline": "main~1", "contender": "main",
             "hosts": ["here"], "rounds": ""}  # fmt: skip
     panel = alice.post(reverse("run-preview"), data, HTTP_HX_REQUEST="true")
-    assert "A new version, 2, of the definition, for all commits as" in text_of(panel)
+    assert "A new version, 2, of the definition, for all commits as" in get_text(panel)
     assert Definition.objects.filter(benchmark__slug="server").count() == 1
 
     alice.post(reverse("run-new"), data)
@@ -111,7 +111,7 @@ def test_a_new_run_names_the_source_of_its_definition(
     assert run is not None
     assert (run.definition.version, run.rounds) == (2, 9)
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
-    assert "read from .pitwall.yaml at" in text_of(page)
+    assert "read from .pitwall.yaml at" in get_text(page)
 
     broken = CHANGED.replace("rounds: 9", "rounds: many")
     sha = commit_files(repository, {".pitwall.yaml": broken}, 6)

@@ -11,7 +11,7 @@ from orchestrator.alerts.deliveries import deliver, load_due_delivery_ids
 from orchestrator.alerts.models import Channel, Delivery
 from orchestrator.core.clock import utc_now
 from tests.support.factories import Personas
-from tests.support.html_pages import elements, shown_secret, text_of
+from tests.support.html_pages import elements, get_text, shown_secret
 from tests.support.http_servers import receiving
 
 FIELDS = {"name": "Our CI", "kind": "webhook", "events": ["run.ended"], "digest": "immediate"}
@@ -45,7 +45,7 @@ def test_a_delivery_is_sent_shown_and_redelivered(personas: Personas, alice: Cli
         assert alice.post(again).status_code == 409
         listed = alice.get(reverse("channels")).content.decode()
         assert "failing" in listed
-        assert "A run has ended" in [text_of(cell) for cell in elements(listed, "td")]
+        assert "A run has ended" in [get_text(cell) for cell in elements(listed, "td")]
 
         Delivery.objects.update(state="failed")
         alice.post(again)

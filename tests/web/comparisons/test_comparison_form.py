@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Benchmark
 from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
-from tests.support.html_pages import elements, text_of, values
+from tests.support.html_pages import elements, get_text, values
 from tests.support.world import World
 
 
@@ -18,7 +18,7 @@ def _query(world: World, **changes: Any) -> dict[str, Any]:
 def test_only_measured_choices_are_offered(world: World, alice: Client) -> None:
     page = alice.get(reverse("compare-choose"), _query(world)).content.decode()
 
-    options = {str(each["value"]): text_of(each) for each in elements(page, "option[value]")}
+    options = {str(each["value"]): get_text(each) for each in elements(page, "option[value]")}
     assert (options["here"], options["oha"], options["1"]) == ("here", "oha", "version 1")
     assert world.shas[0] in values(page, "[value]")
     assert elements(page, "[name=contender_profile]")

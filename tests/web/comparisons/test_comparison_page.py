@@ -16,7 +16,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
-from tests.support.html_pages import element, elements, parse_html, text_of, values
+from tests.support.html_pages import element, elements, get_text, parse_html, values
 from tests.support.trials import doubt
 from tests.support.world import World
 
@@ -30,7 +30,7 @@ def test_the_page_begins_with_the_verdict(world: World, alice: Client) -> None:
     headline = element(_page(alice, world), ".headline")
 
     assert headline["data-verdict"] == "regressed"
-    assert "is a regression" in text_of(headline)
+    assert "is a regression" in get_text(headline)
 
 
 def _case_address(client: Client, world: World) -> str:
@@ -46,19 +46,19 @@ def _case(client: Client, world: World, *, whole: bool = True, **changes: Any) -
 
 def test_a_row_shows_primary_metrics_and_links_to_the_case(world: World, alice: Client) -> None:
     table = element(_page(alice, world), "table.compared")
-    rows = [text_of(row) for row in elements(table, "tr:not(.detail, .detail tr)")]
+    rows = [get_text(row) for row in elements(table, "tr:not(.detail, .detail tr)")]
     assert any("Requests per second" in row for row in rows)
     assert not any("Latency p99" in row for row in rows)
 
     case = element(_case(alice, world), ".case-detail")
     primary, more = elements(case, "table")[0], element(case, "details")
-    assert "Requests per second" in text_of(primary)
-    assert "Latency p99" not in text_of(primary)
-    assert "Latency p99" in text_of(more)
+    assert "Requests per second" in get_text(primary)
+    assert "Latency p99" not in get_text(primary)
+    assert "Latency p99" in get_text(more)
 
 
 def test_a_comparison_of_one_case_is_shown_in_full(world: World, alice: Client) -> None:
-    detail = text_of(element(_page(alice, world), "tr.detail"))
+    detail = get_text(element(_page(alice, world), "tr.detail"))
 
     assert "Change of latency at each percentile" in detail
     assert "Latency p99" in detail
@@ -69,14 +69,14 @@ def test_htmx_gets_a_table_row(world: World, alice: Client) -> None:
     (row,) = parse_html(part).find_all(recursive=False)
 
     assert (row.name, row["class"]) == ("tr", ["detail"])
-    assert "Latency percentiles" in text_of(row)
+    assert "Latency percentiles" in get_text(row)
 
 
 def test_the_adjustment_for_multiple_tests_is_shown(world: World, alice: Client) -> None:
     page = _page(alice, world)
 
-    assert "Of 3 primary metrics 3 look changed" in text_of(page)
-    assert "3 survive the correction" in text_of(page)
+    assert "Of 3 primary metrics 3 look changed" in get_text(page)
+    assert "3 survive the correction" in get_text(page)
     assert "q = " in page.content.decode()
 
 
@@ -110,7 +110,7 @@ def test_both_latency_curves_are_passed_to_the_chart(world: World, alice: Client
     assert after["y"] > before["y"] > 0
     (table,) = [
         each for each in elements(page, "table")
-        if text_of(each).startswith("Latency percentiles of both sides")
+        if get_text(each).startswith("Latency percentiles of both sides")
     ]  # fmt: skip
     assert elements(table, "td")
 
@@ -121,7 +121,7 @@ def test_the_change_of_each_percentile_has_a_band(world: World, alice: Client) -
 
     assert middle["bandLow"] < middle["low"] < middle["y"] < middle["high"] < middle["bandHigh"]
     assert middle["y"] > 10
-    assert "from 6 blocks" in text_of(page)
+    assert "from 6 blocks" in get_text(page)
 
 
 def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
@@ -131,8 +131,8 @@ def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
     points = values(page, "a[href^='/history/'][href*='/points/']", "href")
 
     assert len(set(trials)) == 2 * 6
-    assert "round 1, excluded" in text_of(element(page, "[data-excluded]"))
-    assert "oha 1.0" in text_of(page)
+    assert "round 1, excluded" in get_text(element(page, "[data-excluded]"))
+    assert "oha 1.0" in get_text(page)
     assert len(set(points)) == 2 * 4
     assert all("6 trials" in alice.get(each).content.decode() for each in points[::2])
     assert trials[0] in alice.get(points[0]).content.decode()
@@ -207,7 +207,7 @@ def test_the_form_offers_measured_commits(world: World, alice: Client) -> None:
     page = alice.get(reverse("compare"))
 
     assert world.shas[1][:10] in values(page, "option")
-    assert "Choose two of 3 measured commits" in text_of(page)
+    assert "Choose two of 3 measured commits" in get_text(page)
 
 
 def test_user_input_is_escaped(world: World, alice: Client) -> None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.spreadsheets import escape_formula
 from tests.support.factories import Personas, make_project
-from tests.support.html_pages import element, elements, text_of, values
+from tests.support.html_pages import element, elements, get_text, values
 from tests.support.matrices import make_hosts, measure_matrix
 
 
@@ -47,7 +47,7 @@ def _tiles(page: Any) -> list[tuple[str, str, str]]:
     """(verdict, address, text) of the cells of the heat map."""
     cells = elements(page, "table.heat-map td[data-verdict]")
     return [
-        (str(cell["data-verdict"]), str(element(cell, "a")["href"]), text_of(cell))
+        (str(cell["data-verdict"]), str(element(cell, "a")["href"]), get_text(cell))
         for cell in cells
     ]
 
@@ -64,7 +64,7 @@ def test_three_of_three_hundred_changes_are_visible(alice: Client, query: Any) -
     verdicts = values(table, ".badge.verdict", "data-verdict")
     assert len(elements(table, "th[scope=row] a[href^='case?']")) == 24
     assert verdicts[:4] == ["regressed", "improved", "improved", "equivalent"]
-    assert "Show the other 276 equivalent" in text_of(page)
+    assert "Show the other 276 equivalent" in get_text(page)
 
 
 def test_a_cell_links_to_its_cases_or_to_its_only_case(alice: Client, query: Any) -> None:
@@ -151,7 +151,7 @@ def test_names_are_exported_without_formulas_and_markup(alice: Client, query: An
     assert "`=1+1\\|<img>'@ada`" in _get(alice, query, format="md").content.decode()
     page = _get(alice, query, rows="size", columns="connections")
     assert "<img>" not in page.content.decode()
-    assert "=cmd" in [text_of(head) for head in elements(page, "th[scope=row]")]
+    assert "=cmd" in [get_text(head) for head in elements(page, "th[scope=row]")]
 
 
 @pytest.mark.parametrize(

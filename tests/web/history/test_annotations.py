@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import Annotation, Point, Series
-from tests.support.html_pages import text_of
+from tests.support.html_pages import get_text
 from tests.support.world import World
 
 
@@ -62,7 +62,7 @@ def test_an_annotation_at_an_unmeasured_commit_is_shown_at_the_next_one(
     assert _notes(alice) == [(1, "New kernel"), (1, "And gone")]
     assert _notes(alice, "latency.p99") == [(1, "New kernel")]
     point = alice.get(reverse("history-point", args=[_series().pk, world.shas[2][:10]]))
-    assert f"written at {world.shas[1][:10]}" in text_of(point)
+    assert f"written at {world.shas[1][:10]}" in get_text(point)
 
 
 def test_members_edit_and_delete_viewers_read_and_strangers_see_nothing(

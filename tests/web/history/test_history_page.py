@@ -12,7 +12,7 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesDetection
 from tests.support.factories import finish_run, make_run
-from tests.support.html_pages import elements, text_of
+from tests.support.html_pages import elements, get_text
 from tests.support.world import World
 
 
@@ -172,10 +172,10 @@ def test_the_state_of_a_change_point_is_shown_once(
 ) -> None:
     change = _change(world, 2, kind="candidate", message=message)
     (row,) = elements(_page(alice), "td.why")
-    assert text_of(row).startswith(f"{shown} Measure again now")
+    assert get_text(row).startswith(f"{shown} Measure again now")
     point = alice.get(reverse("history-point", args=[change.series_id, world.shas[2]]))
     (shift,) = elements(point, "dd:has([data-verdict])")
-    assert text_of(shift).endswith(f" candidate, {shown}")
+    assert get_text(shift).endswith(f" candidate, {shown}")
 
 
 def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -> None:

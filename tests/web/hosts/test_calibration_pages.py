@@ -13,7 +13,7 @@ from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import finish_run, record_again
-from tests.support.html_pages import element, elements, field_error, text_of, values
+from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -54,7 +54,7 @@ def _preview(client: Client, world: World, **changes: str) -> str:
 
 
 def test_a_host_without_a_calibration_is_reported(world: World, alice: Client) -> None:
-    assert "Not calibrated yet, so the detectable changes are unknown" in text_of(
+    assert "Not calibrated yet, so the detectable changes are unknown" in get_text(
         _section(alice, world)
     )
     panel = _preview(alice, world)
@@ -65,12 +65,12 @@ def test_a_host_without_a_calibration_is_reported(world: World, alice: Client) -
 def test_a_calibrated_host_shows_the_smallest_change(world: World, alice: Client) -> None:
     run = _ask(alice, world)
     assert (run.rounds, run.variants.get().commit.sha) == (10, world.shas[-1])
-    assert "Calibration with Hello: the run is queued" in text_of(_section(alice, world))
+    assert "Calibration with Hello: the run is queued" in get_text(_section(alice, world))
     assert "Calibration" in alice.get(reverse("run", args=[run.pk])).content.decode()
     finish_run(run, [1000], wobble=0.02)
     judge_calibrations()
     section = _section(alice, world)
-    text = text_of(section)
+    text = get_text(section)
     for words in ("5 rounds detect", "7 rounds detect", "10 rounds detect", "20 rounds detect"):
         assert words in text
     for metric in ("Requests per second", "Latency p50", "Server CPU per 1,000 requests"):
@@ -88,7 +88,7 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     }
     record_again(rates)
     judge_calibrations()
-    rows = [text_of(row) for row in elements(_section(alice, world), "tr")]
+    rows = [get_text(row) for row in elements(_section(alice, world), "tr")]
     drifting = [row for row in rows if row.endswith(" drifts")]
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
@@ -106,7 +106,7 @@ def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice
     HostChange.objects.create(
         host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
     )
-    assert "since the host last changed" in text_of(_section(alice, world))
+    assert "since the host last changed" in get_text(_section(alice, world))
     assert "here has changed since it was calibrated" in _preview(alice, world)
     second = _calibrate(alice, world, wobble=0.01)
 
@@ -122,8 +122,8 @@ def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice
     assert "js/noise.js" in page.content.decode()
     rows = elements(elements(_section(alice, world), "tbody")[-1], "tr")
     assert len(rows) == 2
-    assert "before the host changed" not in text_of(rows[0])
-    assert "before the host changed" in text_of(rows[1])
+    assert "before the host changed" not in get_text(rows[0])
+    assert "before the host changed" in get_text(rows[1])
 
 
 def test_another_series_can_be_selected(world: World, alice: Client) -> None:
@@ -139,7 +139,7 @@ def test_another_series_can_be_selected(world: World, alice: Client) -> None:
 
 def test_a_plan_shows_the_smallest_change(world: World, alice: Client) -> None:
     _calibrate(alice, world)
-    text = text_of(_preview(alice, world))
+    text = get_text(_preview(alice, world))
     assert re.search(
         r"With 7 rounds, here detects changes of about [\d.]+ % in requests per second; "
         r"for 3 % take \d+ rounds\. Its noise, ",
@@ -176,8 +176,8 @@ def test_viewers_read_calibrations_and_strangers_find_none(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     _calibrate(alice, world)
-    assert "New calibration" in text_of(_section(alice, world))
-    section = text_of(_section(bob, world))
+    assert "New calibration" in get_text(_section(alice, world))
+    section = get_text(_section(bob, world))
     assert "7 rounds detect" in section
     assert "New calibration" not in section
     data = {"benchmark": "server/hello", "commit": "", "pairs": "5"}

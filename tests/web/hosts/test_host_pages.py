@@ -11,7 +11,7 @@ from django.urls import reverse
 from orchestrator.fleet.models import Credential, Host
 from orchestrator.fleet.services import add_credential, save_profile
 from tests.support.factories import Personas
-from tests.support.html_pages import elements, field_error, text_of, values
+from tests.support.html_pages import elements, field_error, get_text, values
 from tests.support.sshd import SshServer, start_sshd
 from tests.support.world import World
 
@@ -48,7 +48,7 @@ def test_a_stored_key_is_used(server: SshServer, alice: Client, personas: Person
 
     host = Host.objects.get(name="rack-1")
     assert (host.credential, host.run_as) == (stored, "bench")
-    assert "bench" in map(text_of, elements(alice.get(reverse("host", args=[host.pk])), "code"))
+    assert "bench" in map(get_text, elements(alice.get(reverse("host", args=[host.pk])), "code"))
 
 
 @pytest.mark.usefixtures("_profile")

@@ -24,7 +24,7 @@ from tests.support.factories import (
     make_run,
     noise,
 )
-from tests.support.html_pages import elements, field_error, text_of, values
+from tests.support.html_pages import elements, field_error, get_text, values
 from tests.support.world import World
 from tests.web.conftest import signed_in
 
@@ -213,7 +213,7 @@ def test_the_list_shows_jobs_purpose_and_hours(world: World, alice: Client) -> N
     page = alice.get(reverse("hosts")).content.decode()
 
     assert reverse("run", args=[world.run.pk]) in page
-    assert "quiet" in map(text_of, elements(page, "span.tag"))
+    assert "quiet" in map(get_text, elements(page, "span.tag"))
     assert elements(page, "[data-state=closed]")
     assert "opens <time" in page
 
@@ -242,17 +242,17 @@ def test_the_list_summarises_the_fleet(
     rows = elements(page, "tr:has(> th[scope=row])")
     assert len(rows) == 21
     # Who needs somebody comes first, with its reason and the way out of it.
-    assert "rack-17" in text_of(rows[0])
-    assert "golden run: p50 +9 %" in text_of(rows[0])
+    assert "rack-17" in get_text(rows[0])
+    assert "golden run: p50 +9 %" in get_text(rows[0])
     assert reverse("host-release", args=[sick.pk]) in str(rows[0])
     here = next(row for row in rows if _address(world) in values(row, "a", "href"))
     # The processor's sensor, not the hotter disk's.
-    assert "61 °C" in text_of(here)
-    assert "1.23 %" in text_of(here)
+    assert "61 °C" in get_text(here)
+    assert "1.23 %" in get_text(here)
     assert "The last 3 calibrations, from 2 % to 1.23 %" in str(here).replace("2.00 %", "2 %")
     assert elements(here, "polyline")
     assert "4 jobs in the queue" in str(here)
-    assert "not calibrated" in text_of(rows[2])
+    assert "not calibrated" in get_text(rows[2])
     # An open page polls, and gets only the changed rows.
     tag = alice.get(reverse("hosts")).headers["ETag"]
     headers = {"HX-Request": "true", "If-None-Match": tag}
@@ -298,7 +298,7 @@ def test_facts_are_grouped_and_unknown_ones_have_a_reason(world: World, alice: C
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     titles = [group.title for group in group_facts(facts)]
     assert titles == ["Processor", "Memory and disk", "Programs", "Other"]
-    assert "not found ghz" in text_of(page)
+    assert "not found ghz" in get_text(page)
 
 
 def test_changes_and_differences_from_the_profile_are_shown(world: World, alice: Client) -> None:
@@ -309,7 +309,7 @@ def test_changes_and_differences_from_the_profile_are_shown(world: World, alice:
     page = _page(alice, world)
 
     assert "Change history" in page
-    assert "kernel 6.1 6.2" in text_of(page)
+    assert "kernel 6.1 6.2" in get_text(page)
     assert "cores: 4 in the profile, 8 on the host" in page
 
 
@@ -334,7 +334,7 @@ def test_the_history_marks_host_changes(world: World, alice: Client) -> None:
     page = alice.get(address)
     assert [each.before for each in page.context["history"].breaks] == [1, 2]
     assert page.content.decode().count("The host changed:") == 2
-    assert "memory 8.00 GiB → 16.0 GiB" in text_of(page)
+    assert "memory 8.00 GiB → 16.0 GiB" in get_text(page)
 
 
 def test_the_profile_form_has_the_current_values(

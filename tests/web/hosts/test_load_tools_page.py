@@ -10,7 +10,7 @@ from orchestrator.loadtools.sheets import build_tool_sheets
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
-from tests.support.html_pages import elements, text_of, values
+from tests.support.html_pages import elements, get_text, values
 from tests.support.world import World
 
 FACTS = {
@@ -26,7 +26,7 @@ FACTS = {
 def sections(client: Client) -> dict[str, str]:
     """The text of each tool's section."""
     sections = elements(client.get(reverse("load-tools")), "section[id]")
-    return {str(section["id"]): text_of(section) for section in sections}
+    return {str(section["id"]): get_text(section) for section in sections}
 
 
 def test_the_page_shows_the_whole_description_of_each_tool(world: World, alice: Client) -> None:

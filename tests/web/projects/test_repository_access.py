@@ -7,7 +7,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
-from tests.support.html_pages import text_of, values
+from tests.support.html_pages import get_text, values
 from tests.support.world import World
 
 PAGE = "/projects/server/access"
@@ -60,7 +60,7 @@ def test_a_changed_host_key_is_shown_and_accepted(
         project=project, host_key=keys[0].line, offered_host_key=keys[1].line
     )
     page = alice.get(PAGE)
-    assert all(key.fingerprint_sha256 in text_of(page) for key in keys)
+    assert all(key.fingerprint_sha256 in get_text(page) for key in keys)
     assert values(page, "input[name=fingerprint]") == [keys[1].fingerprint_sha256]
     wrong = alice.post(f"{PAGE}/host-key", {"fingerprint": keys[0].fingerprint_sha256})
     assert wrong.status_code == 409

@@ -12,7 +12,7 @@ from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
 from orchestrator.web.references import forms
 from tests.support.factories import Personas
-from tests.support.html_pages import text_of
+from tests.support.html_pages import get_text
 
 CSV = (
     "suite,profile,case.system,metric,unit,value,commit\n"
@@ -39,7 +39,7 @@ def source(personas: Personas) -> UUID:
 def text(client: Client, address: str) -> str:
     answer = client.get(address)
     assert answer.status_code == 200
-    return text_of(answer)
+    return get_text(answer)
 
 
 def test_sources_are_listed(source: UUID, alice: Client, bob: Client, mallory: Client) -> None:
@@ -145,7 +145,7 @@ def test_errors_of_an_upload_are_reported(
 ) -> None:
     answer = alice.post(reverse("reference-import"), uploaded(content, **changes))
     assert answer.status_code == 422
-    assert words in text_of(answer)
+    assert words in get_text(answer)
     assert not ReferenceResult.objects.exists()
 
 

@@ -12,7 +12,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import SavedReport
 from tests.support.factories import finish_run, make_local_host, make_run
-from tests.support.html_pages import text_of, values
+from tests.support.html_pages import get_text, values
 from tests.support.world import World
 
 TEXT = """\
@@ -32,29 +32,29 @@ def saved(world: World) -> SavedReport:
     return save_report(member=world.alice, source=TEXT, slug="fast")
 
 
-def content_of(client: Client, address: str, status: int = 200) -> str:
+def fetch_page(client: Client, address: str, status: int = 200) -> str:
     answer = client.get(address)
     assert answer.status_code == status
     return answer.content.decode()
 
 
 def test_reports_are_listed_and_shown(saved: SavedReport, bob: Client) -> None:
-    assert "How fast" in content_of(bob, reverse("reports"))
+    assert "How fast" in fetch_page(bob, reverse("reports"))
     page = bob.get(reverse("report", args=["fast"]))
-    text = text_of(page)
+    text = get_text(page)
     assert "Rate (1/s)" in text
     assert "Provenance" in text
     assert "Delete" not in text
     assert "×6" in text
-    assert "6 trials" in content_of(bob, values(page, "a.value", "href")[0])
+    assert "6 trials" in fetch_page(bob, values(page, "a.value", "href")[0])
 
 
 def test_a_stranger_sees_no_report(saved: SavedReport, mallory: Client) -> None:
-    assert "How fast" not in content_of(mallory, reverse("reports"))
+    assert "How fast" not in fetch_page(mallory, reverse("reports"))
     for name in ("report", "report-edit", "report-delete"):
         answer = mallory.post(reverse(name, args=["fast"]))
         assert answer.status_code == 404
-    assert content_of(mallory, "/reports/fast.csv", 404)
+    assert fetch_page(mallory, "/reports/fast.csv", 404)
     assert SavedReport.objects.get().slug == "fast"
 
 
@@ -68,30 +68,30 @@ def test_a_viewer_cannot_write_reports(saved: SavedReport, bob: Client) -> None:
 def test_a_report_is_exported_by_its_address(
     saved: SavedReport, alice: Client, address: str
 ) -> None:
-    rows = list(csv.reader(io.StringIO(content_of(alice, address))))
+    rows = list(csv.reader(io.StringIO(fetch_page(alice, address))))
     assert rows[0][:4] == ["rank", "Connections", "Commit", "Rate (1/s)"]
     assert float(rows[1][3]) == pytest.approx(850, rel=0.01)
-    report = json.loads(content_of(alice, "/reports/fast.json?commit=all"))
+    report = json.loads(fetch_page(alice, "/reports/fast.json?commit=all"))
     assert len(report["tables"][0]["rows"]) == 3
-    assert content_of(alice, "/reports/fast.md").startswith("# How fast")
-    content_of(alice, "/reports/fast.pdf", 404)
+    assert fetch_page(alice, "/reports/fast.md").startswith("# How fast")
+    fetch_page(alice, "/reports/fast.pdf", 404)
 
 
 def test_the_address_of_a_report_selects_another_commit(
     saved: SavedReport, world: World, alice: Client
 ) -> None:
-    page = content_of(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
+    page = fetch_page(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
     assert "1000" in page
     assert world.shas[0][:10] in page
-    assert "only <a" in content_of(alice, f"/reports/fast/?run={world.run.pk}")
-    assert content_of(alice, "/reports/fast/?run=none", 404)
-    wrong = content_of(alice, "/reports/fast/?cases=nothing+%3D%3D+1", 400)
+    assert "only <a" in fetch_page(alice, f"/reports/fast/?run={world.run.pk}")
+    assert fetch_page(alice, "/reports/fast/?run=none", 404)
+    wrong = fetch_page(alice, "/reports/fast/?cases=nothing+%3D%3D+1", 400)
     assert "there is no axis or label nothing" in wrong
-    assert content_of(alice, "/reports/fast/?host=nowhere", 404)
+    assert fetch_page(alice, "/reports/fast/?host=nowhere", 404)
 
 
 def test_dimensions_are_selected_by_a_form(world: World, alice: Client) -> None:
-    page = content_of(
+    page = fetch_page(
         alice,
         "/reports/new?benchmark=server/hello&row=connections&across=commit"
         "&metric=latency.p12,requests.rate&commit=all&statistic=mean",
@@ -99,11 +99,11 @@ def test_dimensions_are_selected_by_a_form(world: World, alice: Client) -> None:
     assert "latency.p12 (ms)" in page or "Latency p12 (ms)" in page
     assert page.count("data-source") == 1
     assert "Save report" in page
-    usual = content_of(alice, "/reports/new")
+    usual = fetch_page(alice, "/reports/new")
     assert "Requests per second" in usual
-    wrong = content_of(alice, "/reports/new?metric=nonsense", 422)
+    wrong = fetch_page(alice, "/reports/new?metric=nonsense", 422)
     assert "there is no metric nonsense" in wrong
-    report = json.loads(content_of(alice, "/reports/new?row=commit&commit=all&format=json"))
+    report = json.loads(fetch_page(alice, "/reports/new?row=commit&commit=all&format=json"))
     assert len(report["tables"][0]["rows"]) == 3
 
 
@@ -111,11 +111,11 @@ def test_the_form_compares_hosts_with_one_of_them(world: World, alice: Client) -
     make_local_host(world.alice, "there")
     finish_run(make_run(world.alice, world.shas[:1], hosts=("there",)), [2000])
     url = f"/reports/new?row=host&metric=requests.rate&against=here&commit={world.shas[0]}"
-    (table,) = json.loads(content_of(alice, f"{url}&format=json"))["tables"]
+    (table,) = json.loads(fetch_page(alice, f"{url}&format=json"))["tables"]
     changes = {row["heads"][0]: row["cells"][-1]["value"] for row in table["rows"]}
     assert table["columns"][-1]["title"].endswith("against here")
     assert changes["there"] == pytest.approx(100, rel=0.02)
-    page = content_of(alice, url)
+    page = fetch_page(alice, url)
     assert "here" in values(page, "option[selected]")
     assert "compare different machines at different times" in page
 
@@ -131,7 +131,7 @@ def test_the_selection_is_saved(world: World, alice: Client) -> None:
     source = page.context["yaml"]
     answer = alice.post(reverse("report-save"), {"name": "mine", "source": source})
     assert answer.headers["Location"] == reverse("report", args=["mine"])
-    assert "Requests per second" in content_of(alice, "/reports/mine/")
+    assert "Requests per second" in fetch_page(alice, "/reports/mine/")
     assert AuditEntry.objects.filter(action="report.created", subject="mine").exists()
 
 
@@ -139,7 +139,7 @@ def test_the_text_of_a_report_is_changed_and_errors_are_reported(
     saved: SavedReport, alice: Client
 ) -> None:
     address = reverse("report-edit", args=["fast"])
-    assert "How fast" in content_of(alice, address)
+    assert "How fast" in fetch_page(alice, address)
     wrong = alice.post(address, {"name": "fast", "source": TEXT.replace("Rate}", "R8}")})
     assert wrong.status_code == 422
     assert "tables[0].sort.column: there is no column" in wrong.content.decode()

@@ -13,7 +13,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.runs.models import Build, Job, Placement, Run
 from tests.support.factories import make_run
-from tests.support.html_pages import element, elements, text_of, values
+from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -40,20 +40,20 @@ def make_build(run: Run, variant: int = 0, **changes: Any) -> Build:
     return Build.objects.create(**given)
 
 
-def page_of(run: Run, client: Client) -> str:
+def fetch_run_page(run: Run, client: Client) -> str:
     return client.get(reverse("run", args=[run.pk])).content.decode()
 
 
 def jobs_on(page: str) -> str:
     """The text of the list of jobs."""
-    return text_of(element(page, "ul.jobs"))
+    return get_text(element(page, "ul.jobs"))
 
 
 def test_the_request_is_shown_until_a_host_is_assigned(
     world: World, alice: Client, spare: Host
 ) -> None:
     run = make_run(world.alice, world.shas[:2], hosts=("profile:t490s",))
-    assert "any T490s ○ queued 0 / 10" in jobs_on(page_of(run, alice))
+    assert "any T490s ○ queued 0 / 10" in jobs_on(fetch_run_page(run, alice))
 
     listed = alice.get(reverse("runs")).content.decode()
     trials = alice.get(reverse("run-trials", args=[run.pk])).content.decode()
@@ -62,31 +62,31 @@ def test_the_request_is_shown_until_a_host_is_assigned(
     single = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     assert "any T490s" in listed
     # Each of the 10 trials has neither a host nor a validity yet.
-    assert [text_of(cell) for cell in elements(trials, "td")].count("–") == 2 * 10
-    assert "Host any T490s Round" in text_of(single)
+    assert [get_text(cell) for cell in elements(trials, "td")].count("–") == 2 * 10
+    assert "Host any T490s Round" in get_text(single)
 
 
 def test_a_host_of_several_jobs_is_named_once(world: World, alice: Client) -> None:
     first = world.run.jobs.get()
     Job.objects.create(run=world.run, host=first.host, state="finished")
     cells = elements(alice.get(reverse("runs")), "td")
-    assert "here" in [text_of(cell) for cell in cells]
+    assert "here" in [get_text(cell) for cell in cells]
 
 
 def test_hosts_are_shown_with_their_roles(world: World, alice: Client, spare: Host) -> None:
     roles = {"target": "here", "generator": "tag:load"}
     run = make_run(world.alice, world.shas[:2], hosts=(), placements=(roles,))
-    assert "target here generator any tagged load" in jobs_on(page_of(run, alice))
+    assert "target here generator any tagged load" in jobs_on(fetch_run_page(run, alice))
 
     Placement.objects.filter(job__run=run, role="target").update(host=world.host)
     Placement.objects.filter(job__run=run, role="generator").update(host=spare)
-    assert "target here generator spare of any tagged load" in jobs_on(page_of(run, alice))
+    assert "target here generator spare of any tagged load" in jobs_on(fetch_run_page(run, alice))
 
 
 def test_the_wait_reason_of_a_job_is_shown(world: World, alice: Client, spare: Host) -> None:
     run = make_run(world.alice, world.shas[:2], hosts=("spare",))
     Host.objects.filter(pk=spare.pk).update(state="quarantined", message="slower by 9 %")
-    assert "spare is quarantined: slower by 9 %" in jobs_on(page_of(run, alice))
+    assert "spare is quarantined: slower by 9 %" in jobs_on(fetch_run_page(run, alice))
 
 
 def test_the_attempt_and_the_next_one_are_shown(world: World, alice: Client) -> None:
@@ -95,7 +95,7 @@ def test_the_attempt_and_the_next_one_are_shown(world: World, alice: Client) -> 
     Job.objects.filter(run=run).update(
         attempt=2, not_before=later, message="here: the connection was lost"
     )
-    page = page_of(run, alice)
+    page = fetch_run_page(run, alice)
     text = jobs_on(page)
     assert "attempt 2" in text
     assert re.search(r"next attempt in [45] min", text)
@@ -109,7 +109,7 @@ def test_builds_are_shown_with_the_end_of_their_logs(world: World, alice: Client
     make_build(run, log=log, log_offset=len(log))
     make_build(run, 1, state="failed", seconds=3.0, message="make ended with 2")
     make_build(run, 2, state="done", cached=True)
-    page = page_of(run, alice)
+    page = fetch_run_page(run, alice)
     text = jobs_on(page)
 
     assert f"building build of {world.shas[0][:7]} on here" in text
@@ -140,7 +140,7 @@ def test_queries_do_not_grow_with_jobs(
         job = Job.objects.create(run=run, host=world.host, expected_s=first.expected_s)
         Placement.objects.create(job=job, role="target", wanted_host=world.host)
     with django_assert_max_num_queries(40):
-        page_of(run, alice)
+        fetch_run_page(run, alice)
 
 
 def test_the_whole_log_is_shown_and_followed(world: World, alice: Client) -> None:
@@ -185,7 +185,7 @@ def test_limits_of_a_trial_are_shown(world: World, alice: Client, spare: Host) -
         }
     )
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    text = text_of(page)
+    text = get_text(page)
 
     assert "target here · generator spare" in text
     assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 1" in text
@@ -196,7 +196,7 @@ def test_cases_of_a_build_are_shown(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     build = make_build(run, recipe="r1", label="system axum, hyper", log="x", log_offset=1)
     make_build(run, recipe="r2", label="system flask")
-    text = jobs_on(page_of(run, alice))
+    text = jobs_on(fetch_run_page(run, alice))
     short = build.commit.sha[:7]
     assert f"building build of {short} for system axum, hyper on here" in text
     assert f"building build of {short} for system flask on here" in text
@@ -210,9 +210,9 @@ def test_unsupported_cases_are_counted_with_the_reason(world: World, alice: Clie
     assert trial is not None
     why = "here: it has no cargo (>=1.70 is needed)"
     type(trial).objects.filter(pk=trial.pk).update(state="unsupported", message=why)
-    assert "queued 1 / 10 · 1 unsupported" in jobs_on(page_of(run, alice))
+    assert "queued 1 / 10 · 1 unsupported" in jobs_on(fetch_run_page(run, alice))
     single = alice.get(reverse("trial", args=[trial.pk]))
-    assert why in text_of(single)
+    assert why in get_text(single)
     assert elements(single, "[data-state=unsupported]")
 
 
@@ -223,6 +223,6 @@ def test_a_trial_shows_its_build_provenance(world: World, alice: Client) -> None
         "install": {"name": "0123abcd", "log": "$ python3.11 -m venv"},
     }
     trial.save(update_fields=["provenance"])
-    text = text_of(alice.get(reverse("trial", args=[trial.pk])))
+    text = get_text(alice.get(reverse("trial", args=[trial.pk])))
     assert "Programs go (version unknown) · python3.11 3.11.2 Installed" in text
     assert "0123abcd" in text

@@ -20,7 +20,7 @@ from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.html_pages import element, elements, field_error, text_of, values
+from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -48,8 +48,8 @@ def test_cases_trials_and_duration_are_previewed(world: World, alice: Client) ->
     panel = alice.post(reverse("run-preview"), _data(world), **HTMX).content.decode()
 
     assert "<html" not in panel
-    assert "Trials 14 Jobs 1" in text_of(panel)
-    assert "Cases 1" in text_of(panel)
+    assert "Trials 14 Jobs 1" in get_text(panel)
+    assert "Cases 1" in get_text(panel)
     assert "Estimated time" in panel
     assert Run.objects.count() == before
 
@@ -142,7 +142,7 @@ def test_the_benchmark_of_another_team_is_refused(world: World, mallory: Client)
 def test_branches_and_commits_are_offered(world: World, alice: Client) -> None:
     page = alice.get(reverse("run-new")).content.decode()
 
-    options = {str(each["value"]): text_of(each) for each in elements(page, "#refs option[value]")}
+    options = {str(each["value"]): get_text(each) for each in elements(page, "#refs option[value]")}
     assert (options["main"], options[world.shas[1][:10]]) == ("branch", "version 2")
 
 
@@ -175,10 +175,10 @@ def fleet(world: World) -> list[Host]:
 def _places(page: Any) -> dict[str, str]:
     """What can be selected to measure on: the text next to each box."""
     labels = elements(page, "label:has(input[name=hosts])")
-    return {values(label, "input")[0]: text_of(label) for label in labels}
+    return {values(label, "input")[0]: get_text(label) for label in labels}
 
 
-def _asked(run: Run) -> list[dict[str, str]]:
+def _list_placements(run: Run) -> list[dict[str, str]]:
     return [
         {place.role: place.host_selector for place in job.placements.all()}
         for job in run.jobs.all()
@@ -220,7 +220,10 @@ def test_any_host_of_a_profile_can_be_requested(
     run = Run.objects.latest("created_at")
 
     assert run.get_priority_display() == "High"
-    assert sorted(each["target"] for each in _asked(run)) == ["host:here", "profile:t490s"]
+    assert sorted(each["target"] for each in _list_placements(run)) == [
+        "host:here",
+        "profile:t490s",
+    ]
 
 
 def test_a_selection_becomes_a_placement_of_several_hosts(
@@ -229,7 +232,7 @@ def test_a_selection_becomes_a_placement_of_several_hosts(
     data = _data(world, hosts=["right"], generator="tag:load")
     alice.post(reverse("run-new"), data)
 
-    assert _asked(Run.objects.latest("created_at")) == [
+    assert _list_placements(Run.objects.latest("created_at")) == [
         {"target": "host:right", "generator": "tag:load"}
     ]
 
@@ -238,7 +241,7 @@ def test_written_placements_are_accepted(world: World, alice: Client, fleet: lis
     written = "target=left generator=right\n\n target=profile:t490s\n"
     alice.post(reverse("run-new"), _data(world, hosts=[], placements=written))
 
-    assert _asked(Run.objects.latest("created_at")) == [
+    assert _list_placements(Run.objects.latest("created_at")) == [
         {"target": "host:left", "generator": "host:right"},
         {"target": "profile:t490s"},
     ]
@@ -274,7 +277,7 @@ def test_errors_of_placements_are_shown_at_their_field(
 def test_the_parent_is_the_default_baseline(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, baseline=""), **HTMX)
 
-    assert f"{world.shas[1][:10]} baseline" in text_of(panel)
+    assert f"{world.shas[1][:10]} baseline" in get_text(panel)
 
 
 def test_the_preview_shows_jobs_machine_time_and_warnings(
@@ -282,7 +285,7 @@ def test_the_preview_shows_jobs_machine_time_and_warnings(
 ) -> None:
     Host.objects.filter(name="right").update(open_hours=_tomorrow())
     data = _data(world, hosts=["right"], generator="left")
-    text = text_of(alice.post(reverse("run-preview"), data, **HTMX))
+    text = get_text(alice.post(reverse("run-preview"), data, **HTMX))
 
     # One trial: 0.2 s warm-up, 0.6 s load, 1 s around it; 14 of them, on two hosts.
     assert "Jobs 1 of 25 s" in text
@@ -292,22 +295,22 @@ def test_the_preview_shows_jobs_machine_time_and_warnings(
 
 
 @pytest.mark.parametrize(
-    ("asked", "fields"),
+    ("request", "fields"),
     [
         ({"hosts": ("profile:t490s", "tag:load")}, {"profile:t490s", "tag:load"}),
         ({"placements": ({"target": "left", "generator": "right"},)}, {"left"}),
     ],
 )
 def test_a_rerun_has_the_same_placements(
-    asked: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
+    request: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
 ) -> None:
-    run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **asked})
+    run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **request})
     page = alice.get(reverse("run-new"), {"again": str(run.pk)})
     selected = values(page, "option[selected]")
 
     assert {*_checked(page, "hosts")} == fields
     assert "low" in selected
-    assert ("right" in selected) == ("placements" in asked)
+    assert ("right" in selected) == ("placements" in request)
 
 
 def test_a_rerun_keeps_placements_that_differ(
@@ -330,7 +333,7 @@ def test_one_commit_alone_is_measured(world: World, alice: Client) -> None:
 
     answer = alice.post(reverse("run-new"), data)
     page = alice.get(answer.headers["Location"]).content.decode()
-    assert "cases where connections == 4" in text_of(page)
+    assert "cases where connections == 4" in get_text(page)
     assert "measured alone, no comparison" in page
     again = alice.get(reverse("run-new"), {"again": answer.headers["Location"].split("/")[-2]})
     assert again.context["form"]["cases"].value() == "connections == 4"
@@ -367,7 +370,7 @@ def test_cases_with_checked_boxes_are_measured(world: World, alice: Client, grid
     panel = alice.post(
         reverse("run-preview"), _grid_data(world, grid, *chosen), **HTMX
     ).content.decode()
-    assert "3 cases × 14 trials" in text_of(panel)
+    assert "3 cases × 14 trials" in get_text(panel)
     alice.post(reverse("run-new"), _grid_data(world, grid, *chosen, cases="connections < 8"))
     run = Run.objects.latest("created_at")
     cases = {trial.case.label for trial in Trial.objects.filter(job__run=run)}
@@ -414,7 +417,7 @@ def test_a_large_grid_is_submitted_completely(world: World, alice: Client) -> No
     data = _data(world, grid=grid.id, boxes=boxes, rounds="5")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
 
-    assert "1599 cases × 10 trials" in text_of(panel)
+    assert "1599 cases × 10 trials" in get_text(panel)
 
 
 def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid: str) -> None:
@@ -423,7 +426,7 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
     assert "cases of this benchmark have changed" in field_error(answer, "cases")
     panel = alice.post(reverse("run-preview"), data, **HTMX)
     assert values(panel, "input[name=grid]") == [grid]
-    assert "12 cases" in text_of(panel)
+    assert "12 cases" in get_text(panel)
 
 
 def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -> None:
@@ -451,7 +454,7 @@ def test_the_expected_end_of_a_run_is_shown(world: World, alice: Client) -> None
     wait_s = (answer.context["finish"] - utc_now()).total_seconds()
 
     assert 7200 < wait_s < 7300
-    assert "done about " in text_of(answer)
+    assert "done about " in get_text(answer)
     assert "2 queued, 4 h 00 min" in _places(alice.get(reverse("run-new")))["here"]
 
 
@@ -484,7 +487,7 @@ def test_the_same_run_is_started_again_immediately(
     alice.post(address)
     again = Run.objects.latest("created_at")
     assert again.pk != run.pk
-    assert _asked(again) == _asked(run)
+    assert _list_placements(again) == _list_placements(run)
     same = ("rounds", "until", "priority", "cases", "definition_id")
     assert [getattr(again, name) for name in same] == [getattr(run, name) for name in same]
     commits = [[each.commit.sha for each in one.variants.all()] for one in (run, again)]
@@ -511,11 +514,11 @@ def test_a_run_of_a_branch_continues_after_the_fetch(world: World, personas: Any
     Fetch.objects.update(next_at=None)
     assert "data-awaited" in browser.get(state).content.decode()
     since = cache.get(polled)
-    before = _expiry_of(polled)
+    before = _read_expiry(polled)
     cache.touch(polled, 30)
-    assert _expiry_of(polled) < before
+    assert _read_expiry(polled) < before
     browser.get(state)
-    assert _expiry_of(polled) >= before, "whoever looks keeps the time of the request"
+    assert _read_expiry(polled) >= before, "whoever looks keeps the time of the request"
     Fetch.objects.update(next_at=since)
     run_fetches()
     ended = browser.get(state).content.decode()
@@ -525,7 +528,7 @@ def test_a_run_of_a_branch_continues_after_the_fetch(world: World, personas: Any
     assert Run.objects.count() == known + 1
 
 
-def _expiry_of(key: str) -> datetime:
+def _read_expiry(key: str) -> datetime:
     """When the cache forgets this key."""
     with connection.cursor() as cursor:
         cursor.execute(

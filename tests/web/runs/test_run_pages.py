@@ -10,7 +10,7 @@ from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import finish_run, make_local_host, make_run
-from tests.support.html_pages import element, elements, text_of, values
+from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
@@ -49,7 +49,7 @@ def test_reports_that_include_the_run_are_listed(world: World, alice: Client) ->
     save_report(member=world.alice, source=source, slug="fast")
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
     address = f"{reverse('report', args=['fast'])}?run={world.run.pk}"
-    assert text_of(element(page, f"a[href='{address}']")) == "Fast"
+    assert get_text(element(page, f"a[href='{address}']")) == "Fast"
     assert "only <a" in alice.get(address).content.decode()
 
 
@@ -170,7 +170,7 @@ def test_only_members_cancel_a_case(
     assert alice.post(address, {"case": case}).status_code == 409
     live = alice.post(address, {"case": case}, HTTP_HX_REQUEST="true")
     assert "○ queued" not in live.content.decode()
-    assert "– cancelled" in text_of(live)
+    assert "– cancelled" in get_text(live)
 
 
 def test_the_grid_shows_changes_by_host_while_the_run_is_active(
@@ -195,7 +195,7 @@ def test_the_grid_shows_changes_by_host_while_the_run_is_active(
         trial=trial, name="result.json", sha256="0" * 64, size=9, compressed=packed
     )
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
-    text = text_of(element(page, "table.case-states"))
+    text = get_text(element(page, "table.case-states"))
 
     assert "Case here there Cancel" in text
     assert "● done 10/10 ▼ regressed" in text

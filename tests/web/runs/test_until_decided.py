@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
-from tests.support.html_pages import elements, field_error, text_of, values
+from tests.support.html_pages import elements, field_error, get_text, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -25,7 +25,7 @@ def _data(world: World, **changes: Any) -> dict[str, Any]:
 
 
 def test_the_preview_shows_a_range(world: World, alice: Client) -> None:
-    page = text_of(alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX))
+    page = get_text(alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX))
     assert "5 to 20" in page
     assert "interim analyses after 5, 7, 10, 15, 20" in page
     assert "usually" in page
@@ -57,7 +57,7 @@ def test_an_invalid_combination_is_shown_at_its_field(world: World, alice: Clien
     assert "is too small for one round" in field_error(answer, "budget")
 
 
-def _look(run: Run, **found: Any) -> None:
+def _create_analysis(run: Run, **found: Any) -> None:
     job = run.jobs.get()
     trial = job.trials.all()[0]
     values = {
@@ -74,14 +74,14 @@ def _look(run: Run, **found: Any) -> None:
 
 def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
-    page = text_of(alice.get(reverse("run", args=[run.pk])))
+    page = get_text(alice.get(reverse("run", args=[run.pk])))
     assert "until decided, at most 20 rounds" in page
     assert "first analysis after 5 clean blocks; 0 done" in page
     assert "0 of 1 done" in page
     run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
-    _look(run, blocks=5, needed_blocks=11)
+    _create_analysis(run, blocks=5, needed_blocks=11)
     address = reverse("run-progress", args=[run.pk])
-    page = text_of(alice.get(address))
+    page = get_text(alice.get(address))
     assert "after 5 blocks: not decided: p50 +1.0 %; needs about 6 more blocks (" in page
     assert "10 of at most 40 trials" in page
 
@@ -94,9 +94,9 @@ def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Cl
         state="not needed", message="decided after 7 blocks: no change"
     )
     before = alice.get(reverse("run-progress", args=[run.pk])).headers["ETag"]
-    _look(run, blocks=7, decided=True, verdict="equivalent", message="no change")
+    _create_analysis(run, blocks=7, decided=True, verdict="equivalent", message="no change")
     answer = alice.get(reverse("run-progress", args=[run.pk]))
-    page = text_of(answer)
+    page = get_text(answer)
     assert answer.headers["ETag"] != before
     assert "decided after 7 blocks: no change" in page
     assert "1 of 1 done" in page

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.runs.models import Schedule
-from tests.support.html_pages import field_error, text_of
+from tests.support.html_pages import field_error, get_text
 from tests.support.world import World
 
 
@@ -94,7 +94,7 @@ def test_the_run_form_creates_schedules(world: World, alice: Client) -> None:
         assert {name: getattr(schedule, name) for name in kept} == kept
         page = alice.get(reverse("schedules")).content.decode()
         assert f"“{schedule.name}” was created" in page
-    assert "each new commit on main" in text_of(page)
+    assert "each new commit on main" in get_text(page)
     assert "profile:any" in page
 
 

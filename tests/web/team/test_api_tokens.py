@@ -9,7 +9,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.selectors import load_token_member
 from tests.support.factories import Personas, add_member, make_project
-from tests.support.html_pages import elements, shown_secret, text_of
+from tests.support.html_pages import elements, get_text, shown_secret
 from tests.web.conftest import signed_in
 
 CI = {"name": "CI", "scopes": ["read", "run"]}
@@ -69,7 +69,7 @@ def test_scopes_and_expiry_of_a_token_are_shown(
     assert token.expires_at is not None
     page = alice.get(reverse("settings")).content.decode()
     assert f"{token.expires_at:%Y-%m-%d}" in page
-    assert "Server" in map(text_of, elements(page, "td"))
+    assert "Server" in map(get_text, elements(page, "td"))
     assert alice.post(reverse("settings"), {"name": "CI"}).status_code == 422
 
 

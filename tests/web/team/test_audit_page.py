@@ -14,7 +14,7 @@ from orchestrator.accounts.memberships import remove_team
 from orchestrator.accounts.models import AuditEntry, Role, Team
 from orchestrator.accounts.services import create_token, record_audit, record_system_audit
 from tests.support.factories import Personas, add_member
-from tests.support.html_pages import elements, text_of
+from tests.support.html_pages import elements, get_text
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_audit_log_is_searched_and_exported(
     query: str, shown: set[str], log: Personas, alice: Client
 ) -> None:
     page = alice.get(f"{reverse('audit')}?{query}").content.decode()
-    assert {*ALL} & {*map(text_of, elements(page, "code"))} == shown
+    assert {*ALL} & {*map(get_text, elements(page, "code"))} == shown
     rows = list(csv.DictReader(io.StringIO(_file(alice, "csv", query))))
     lines = [json.loads(line) for line in _file(alice, "jsonl", query).splitlines()]
     assert {row["action"] for row in rows} == {row["action"] for row in lines} == shown

@@ -14,7 +14,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from tests.support.factories import PASSWORD, Personas, add_member
-from tests.support.html_pages import element, shown_secret, text_of
+from tests.support.html_pages import element, get_text, shown_secret
 from tests.web.conftest import signed_in
 
 INVITE = {"role": "member", "email": "", "days": "7"}
@@ -31,7 +31,7 @@ def test_an_invited_person_creates_an_account_and_is_a_member(
 ) -> None:
     link, dora = invited(alice), Client()
     account = {"username": "dora", "password": PASSWORD, "again": PASSWORD}
-    assert "alice invites you to the team" in text_of(dora.get(link))
+    assert "alice invites you to the team" in get_text(dora.get(link))
     assert dora.post(link, {**account, "again": "x"}).status_code == 422
     assert dora.post(link, {**account, "username": "alice"}).status_code == 422
     assert dora.post(link, account).headers["Location"] == reverse("overview")
@@ -47,9 +47,9 @@ def test_a_user_of_another_team_joins_and_switches(
     personas: Personas, alice: Client, mallory: Client
 ) -> None:
     mallory.post(invited(alice, role="viewer"))
-    assert text_of(element(_settings(mallory), "h1")).startswith("Settings Red")
+    assert get_text(element(_settings(mallory), "h1")).startswith("Settings Red")
     mallory.post(reverse("team-switch"), {"team": "blue"})
-    assert text_of(element(_settings(mallory), "h1")).startswith("Settings Blue")
+    assert get_text(element(_settings(mallory), "h1")).startswith("Settings Blue")
     assert mallory.post(reverse("team-switch"), {"team": "green"}).status_code == 403
     assert alice.post(reverse("team-switch"), {"team": "blue"}).status_code == 403
     Membership.objects.filter(user=personas.mallory.user, team=personas.alice.team).delete()
@@ -86,7 +86,7 @@ def test_the_invitation_is_mailed_if_there_is_a_mail_server(
     assert mail.outbox == []
     settings.EMAIL_HOST = "mail.example.org"  # type: ignore[attr-defined]
     page = alice.post(reverse("invitation-new"), {**INVITE, "email": "eve@example.org"})
-    assert "The invitation was sent to eve@example.org" in text_of(page)
+    assert "The invitation was sent to eve@example.org" in get_text(page)
     assert mail.outbox[0].to == ["eve@example.org"]
     assert "/invitations/pwi_" in mail.outbox[0].body
     assert link not in mail.outbox[0].body

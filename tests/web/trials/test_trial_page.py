@@ -13,7 +13,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
-from tests.support.html_pages import text_of, values
+from tests.support.html_pages import get_text, values
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.support.world import World
 
@@ -26,7 +26,7 @@ def trial(world: World) -> Trial:
 
 
 def page_text(client: Client, trial: Trial, **query: str) -> str:
-    return text_of(client.get(reverse("trial", args=[trial.pk]), query))
+    return get_text(client.get(reverse("trial", args=[trial.pk]), query))
 
 
 def provenance(trial: Trial, **more: Any) -> None:
@@ -165,9 +165,11 @@ def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
     assert "p99.9 unknown: needs 10 000 good answers" in text
 
 
-@pytest.mark.parametrize("asked", ["100", "0", "-3", "p50", "50,,99", "nan"])
-def test_an_invalid_percentile_is_reported(trial: Trial, alice: Client, asked: str) -> None:
-    assert "expected numbers above 0 and below 100" in page_text(alice, trial, percentiles=asked)
+@pytest.mark.parametrize("percentile", ["100", "0", "-3", "p50", "50,,99", "nan"])
+def test_an_invalid_percentile_is_reported(trial: Trial, alice: Client, percentile: str) -> None:
+    assert "expected numbers above 0 and below 100" in page_text(
+        alice, trial, percentiles=percentile
+    )
 
 
 def test_one_of_several_loads_is_selected(trial: Trial, alice: Client) -> None:
