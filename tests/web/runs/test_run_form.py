@@ -295,22 +295,22 @@ def test_the_preview_shows_jobs_machine_time_and_warnings(
 
 
 @pytest.mark.parametrize(
-    ("request", "fields"),
+    ("requested", "fields"),
     [
         ({"hosts": ("profile:t490s", "tag:load")}, {"profile:t490s", "tag:load"}),
         ({"placements": ({"target": "left", "generator": "right"},)}, {"left"}),
     ],
 )
 def test_a_rerun_has_the_same_placements(
-    request: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
+    requested: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
 ) -> None:
-    run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **request})
+    run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **requested})
     page = alice.get(reverse("run-new"), {"again": str(run.pk)})
     selected = values(page, "option[selected]")
 
     assert {*_checked(page, "hosts")} == fields
     assert "low" in selected
-    assert ("right" in selected) == ("placements" in request)
+    assert ("right" in selected) == ("placements" in requested)
 
 
 def test_a_rerun_keeps_placements_that_differ(
