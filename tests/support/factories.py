@@ -21,7 +21,6 @@ from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
-from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.services import save_definition, store_case_rows
 from orchestrator.core.clock import utc_now
@@ -38,7 +37,7 @@ from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats.histogram import Histogram as Distribution
-from tests.support.fetches import fetch_now
+from tests.support.fetched_projects import FETCHED_REPOSITORIES
 
 PASSWORD = "correct horse battery"
 
@@ -141,11 +140,7 @@ def make_project(
     """Create a project over a real repository; by default three commits without a server."""
     versions = versions or [{"file.txt": f"{number}\n"} for number in range(3)]
     shas = make_repository(folder, versions)
-    project = create_project(
-        member=member, slug="server", name="Server", repository_url=str(folder)
-    )
-    fetch_now(project)
-    return project, shas
+    return FETCHED_REPOSITORIES.create_project(member, folder, shas), shas
 
 
 def make_definition(
