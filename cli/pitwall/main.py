@@ -53,7 +53,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 def _run_command(args: argparse.Namespace, progress: Progress) -> int:
     if args.command == "local":
         return measure_here(args, progress)
-    client = Client(args.url, _read_token(args.token_file), tell=progress.print_line)
+    client = Client(args.url, _read_token(args.token_file), report=progress.print_line)
     if args.command == "run":
         return start_run(args, client, progress)
     if args.command == "wait":

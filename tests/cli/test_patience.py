@@ -69,7 +69,7 @@ def test_the_progress_of_a_fetch_is_shown_with_the_next_try(server: Any) -> None
     fetch = b'{"type": "fetch-running", "detail": "the repository of web is being fetched%b"}'
     answers = [fetch % b"", fetch % b"", fetch % b" (12 %)"]
     server.answers = [*((503, {"Retry-After": "1"}, body) for body in answers), OK]
-    assert build_client(server, [], tell=lines.append).get("runs") == {"answer": 42}
+    assert build_client(server, [], report=lines.append).get("runs") == {"answer": 42}
     assert lines == [
         "the repository of web is being fetched; trying again in 1.00 s",
         "the repository of web is being fetched (12 %); trying again in 1.00 s",

@@ -245,7 +245,7 @@ def raise_alert(line: Line) -> Alert:
     """Add two histories that became 8 % slower, with a finished bisection."""
     for case in range(len(line.cases)):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
-    line.look()
+    line.detect()
     rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
     for _ in range(6):
         confirmations.advance_confirmations(utc_now())

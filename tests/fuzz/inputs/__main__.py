@@ -178,7 +178,7 @@ def _fed(
 
 def _died(name: str, first: int) -> Tally:
     words = f"a process died in the inputs from {first} on"
-    return Tally(findings=[Finding(target=name, number=first, told=words, shown=b"")])
+    return Tally(findings=[Finding(target=name, number=first, report_text=words, shown=b"")])
 
 
 @cache

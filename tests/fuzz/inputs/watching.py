@@ -93,7 +93,7 @@ def attempt(
         _empty(folder)
     if not problem:
         return None
-    return Finding(target=target.name, number=number, told=problem, shown=encode_input(given))
+    return Finding(target=target.name, number=number, report_text=problem, shown=encode_input(given))
 
 
 def encode_input(given: Any) -> bytes:
