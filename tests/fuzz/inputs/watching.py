@@ -45,7 +45,7 @@ class Finding:
     target: str
     number: int
     report_text: str
-    encode_input: bytes
+    shown: bytes
 
 
 class _Watch:
