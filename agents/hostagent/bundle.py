@@ -59,7 +59,7 @@ def build_bundle() -> Bundle:
     modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
     files = {f"hostagent/{name}": modules[name].read_bytes() for name in sorted(modules)}
     for package in PACKAGES:
-        files.update(_package_files(package))
+        files.update(_iterate_package_files(package))
     files["__main__.py"] = _MAIN
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -70,7 +70,7 @@ def build_bundle() -> Bundle:
     return Bundle(f"{digest[:32]}.pyz", content)
 
 
-def _package_files(package: str) -> Iterator[tuple[str, bytes]]:
+def _iterate_package_files(package: str) -> Iterator[tuple[str, bytes]]:
     """Its modules and its licence, which must be distributed with them."""
     for file in sorted(distribution(package).files or ()):
         module = file.suffix == ".py" and file.parts[0] == package

@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 from . import lock
 from .errors import AgentError
-from .paths import host_lock
+from .paths import get_host_lock
 
 _Argument = tuple[str, dict[str, Any]]
 _STEP: tuple[_Argument, ...] = (("job", {}), ("step", {}))
@@ -73,13 +73,13 @@ COMMANDS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = _build_parser().parse_args(argv)
     root = Path(arguments.root).resolve()
     module, _, function = COMMANDS[arguments.command][0].rpartition(".")
-    options = _command_parser(arguments.command).parse_args(arguments.rest)
+    options = _build_command_parser(arguments.command).parse_args(arguments.rest)
     try:
         _undo_leftover_tuning(root)
-        answer = getattr(_module(module), function)(root, options)
+        answer = getattr(_import_command(module), function)(root, options)
     except AgentError as error:
         answer = {"error": {"code": error.code, "message": error.message}}
     except OSError as error:  # a full disk, a folder of another user
@@ -89,7 +89,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return 1 if answer is not None and "error" in answer else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     """The command and the rest; argparse's own sub-commands would load much more."""
     parser = argparse.ArgumentParser(
         prog="hostagent",
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command_parser(command: str) -> argparse.ArgumentParser:
+def _build_command_parser(command: str) -> argparse.ArgumentParser:
     _, arguments, description = COMMANDS[command]
     parser = argparse.ArgumentParser(
         prog=f"hostagent {command}", formatter_class=_format, description=description
@@ -120,10 +120,10 @@ def _format(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=100)
 
 
-def _module(name: str) -> Any:
+def _import_command(name: str) -> Any:
     return import_module(f"{__package__}.{name}")
 
 
 def _undo_leftover_tuning(root: Path) -> None:
-    if (root / "tuning.json").exists() and not lock.is_held(host_lock(root)):
-        _module("platform.linux.tuning").undo_leftover_tuning(root)
+    if (root / "tuning.json").exists() and not lock.is_held(get_host_lock(root)):
+        _import_command("platform.linux.tuning").undo_leftover_tuning(root)

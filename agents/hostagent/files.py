@@ -61,7 +61,7 @@ def append_file(source: Path, target: Path) -> None:
         shutil.copyfileobj(read, to)
 
 
-def tail_bytes(path: Path, limit: int) -> bytes:
+def read_tail_bytes(path: Path, limit: int) -> bytes:
     """Return the last `limit` bytes of the file; empty if it does not exist."""
     try:
         with open(path, "rb") as file:
@@ -71,5 +71,5 @@ def tail_bytes(path: Path, limit: int) -> bytes:
         return b""
 
 
-def tail_text(path: Path, limit: int = 4096) -> str:
-    return tail_bytes(path, limit).decode("utf-8", "replace")
+def read_tail_text(path: Path, limit: int = 4096) -> str:
+    return read_tail_bytes(path, limit).decode("utf-8", "replace")

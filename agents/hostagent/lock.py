@@ -65,7 +65,7 @@ def is_held(path: Path) -> bool:
         os.close(fd)
 
 
-def holder(path: Path) -> str:
+def read_holder(path: Path) -> str:
     """Return the note of the last holder, or ""."""
     with contextlib.suppress(OSError):
         return path.read_text("utf-8", "replace").strip()

@@ -31,7 +31,7 @@ def check_id(text: str) -> str:
     return text
 
 
-def below(root: Path, relative: str) -> Path:
+def resolve_below(root: Path, relative: str) -> Path:
     """Return the path `relative` below `root`; BadArgument if it is absolute or leads elsewhere."""
     parts = relative.split("/")
     if os.path.isabs(relative) or not all(parts) or any(part in (".", "..") for part in parts):
@@ -92,23 +92,23 @@ class StepDir:
         return self.path / "trials" / check_id(trial)
 
 
-def all_steps(root: Path) -> list[StepDir]:
+def list_steps(root: Path) -> list[StepDir]:
     """Return every step below the work directory, sorted by job and step."""
     paths = [path for path in sorted(root.glob("jobs/*/*/")) if path.name != TLS]
-    return [StepDir(root, *names) for names in map(_names, paths) if all(map(_ID.match, names))]
+    return [StepDir(root, *names) for names in map(_get_names, paths) if all(map(_ID.match, names))]
 
 
-def _names(path: Path) -> tuple[str, str]:
+def _get_names(path: Path) -> tuple[str, str]:
     return path.parent.name, path.name
 
 
 def build_dir(root: Path, tree: str) -> Path:
     """Return the folder of a build that a plan names `builds/<id>` or `builds/<id>/tree`."""
-    path = below(root, tree)
+    path = resolve_below(root, tree)
     return path.parent if path.name == "tree" else path
 
 
-def tree_dir(root: Path, tree: str) -> Path:
+def get_tree_dir(root: Path, tree: str) -> Path:
     """Return the checked-out commit in the build folder: the folder of servers and build steps."""
     return build_dir(root, tree) / "tree"
 
@@ -117,7 +117,7 @@ def install_dir(root: Path, name: str) -> Path:
     return root / "installs" / check_id(name)
 
 
-def installed_for(root: Path, tree: str) -> Optional[str]:
+def read_install_name(root: Path, tree: str) -> Optional[str]:
     """Return the name of the install of a tree of the plan; None without one."""
     with contextlib.suppress(FileNotFoundError):
         return (build_dir(root, tree) / NOTE).read_text("ascii").strip() or None
@@ -129,14 +129,14 @@ def build_stdout_path(out: Path) -> Path:
     return out.with_suffix(".stdout")
 
 
-def host_lock(root: Path) -> Path:
+def get_host_lock(root: Path) -> Path:
     """Return the lock of the supervisor that works below this directory; it contains the step."""
     return root / "host.lock"
 
 
-def repository(root: Path, project: str) -> Path:
+def get_repository(root: Path, project: str) -> Path:
     return root / "repositories" / f"{check_id(project)}.git"
 
 
-def bundle_file(root: Path, name: str) -> Path:
+def get_bundle_file(root: Path, name: str) -> Path:
     return root / "bundles" / f"{check_id(name)}.bundle"

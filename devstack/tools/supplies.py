@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from agents.hostagent.platform.program_versions import tool_version
+from agents.hostagent.platform.program_versions import read_tool_version
 from devstack.errors import DevstackError
 
 
@@ -48,7 +48,7 @@ class Supply:
     def read_version(self, binary: Path) -> tuple[int, ...] | None:
         """Return (1, 16, 0) for version 1.16.0; None if the binary fails or reports no version."""
         try:
-            version = tool_version(self.name, binary, timeout_s=20)
+            version = read_tool_version(self.name, binary, timeout_s=20)
         except OSError:
             return None
         parts = (version or "").split(".")

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.hostagent.platform.program_versions import tool_features, tool_version
+from agents.hostagent.platform.program_versions import read_tool_features, read_tool_version
 from orchestrator.benchmarks.matrix import resolve_load
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
@@ -137,7 +137,7 @@ def _explain_unfit(
 @lru_cache(maxsize=16)
 def _identify_tool(name: str, path: str, _changed_ns: int) -> OwnTool:
     try:
-        version = tool_version(name, path)
+        version = read_tool_version(name, path)
     except OSError as error:
         raise HostSetupError(
             f"{build_setting_name(name)}={path} cannot be run on the orchestrator's machine "
@@ -149,5 +149,5 @@ def _identify_tool(name: str, path: str, _changed_ns: int) -> OwnTool:
         system=platform.system(),
         machine=platform.machine(),
         version=version,
-        features=frozenset(tool_features(name, path) or ()),
+        features=frozenset(read_tool_features(name, path) or ()),
     )

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from agents.hostagent.readers.ghz import failures, find_code
-from agents.hostagent.readers.grpc_status import code_number
+from agents.hostagent.readers.ghz import find_code, iterate_failures
+from agents.hostagent.readers.grpc_status import get_code_number
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
@@ -47,8 +47,8 @@ def _count_answered(output: Mapping[str, Any]) -> dict[int, int]:
     """Return responses by gRPC's numeric status, without calls that the client aborted."""
     counts = Counter[int | None]()
     for name, count in output["statusCodeDistribution"].items():
-        counts[code_number(name)] += count
-    for _, text, count in failures(output["errorDistribution"]):
+        counts[get_code_number(name)] += count
+    for _, text, count in iterate_failures(output["errorDistribution"]):
         counts[find_code(text)] -= count
     return {code: count for code, count in _sort_known_codes(counts) if count}
 

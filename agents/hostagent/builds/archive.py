@@ -52,13 +52,15 @@ def _write_all(archive: tarfile.TarFile, target: Path) -> None:
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    path = _inside(member.name, target)
+    path = _resolve_inside(member.name, target)
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
-        _inside(os.path.join(os.path.dirname(member.name), member.linkname), target, member.name)
+        _resolve_inside(
+            os.path.join(os.path.dirname(member.name), member.linkname), target, member.name
+        )
         os.symlink(member.linkname, path)
     elif member.isfile():
         _write_file(archive, member, path)
@@ -74,7 +76,7 @@ def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
-def _inside(name: str, target: Path, named_by: str = "") -> Path:
+def _resolve_inside(name: str, target: Path, named_by: str = "") -> Path:
     """Return the path of `name` below `target`; its parents are followed through written links."""
     plain = os.path.normpath(name)
     path = target / plain

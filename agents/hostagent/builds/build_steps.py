@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from ..errors import BuildFailed
-from ..files import tail_text
+from ..files import read_tail_text
 from ..paths import StepDir
 from ..platform.limits import describe_exit
 from ..platform.processes import Child, build_child_environment
@@ -85,4 +85,4 @@ class BuildCommands(NamedTuple):
             time.sleep(0.02)
 
     def _tail(self) -> str:
-        return tail_text(self.log)
+        return read_tail_text(self.log)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional
 
 from ..errors import AgentError, BuildFailed
 from ..files import append_file, remove_tree, write_bytes
-from ..paths import DONE, NOTE, StepDir, below, build_dir, installed_for, tree_dir
+from ..paths import DONE, NOTE, StepDir, build_dir, get_tree_dir, read_install_name, resolve_below
 from ..sandbox.directories import Sandbox
 from ..step.plan import Build, Install
 from . import installs
@@ -35,15 +35,15 @@ def ensure_build(
     may raise to end everything. The output of install and build is stored, and is in the step's
     log even if the tree was cached.
     """
-    folder, tree = build_dir(step.root, build.tree), tree_dir(step.root, build.tree)
+    folder, tree = build_dir(step.root, build.tree), get_tree_dir(step.root, build.tree)
     log = step.build_log(build.id)
     log.write_bytes(b"")
     built = sandbox.is_complete(folder / DONE)
     if not built:
         remove_tree(folder)
         _check_out_source(step, build, tree, sandbox)
-    name = None if build.install is None else _noted_install(build.install, step, build)
-    placeholders = {"tree": tree, **installs.placeholders(step.root, build.tree)}
+    name = None if build.install is None else _read_install_name(build.install, step, build)
+    placeholders = {"tree": tree, **installs.build_placeholders(step.root, build.tree)}
     commands = BuildCommands(step, build, tree, placeholders, heartbeat, sandbox)
     installed = name is None or installs.ensure_install(commands, name)
     if built:
@@ -58,19 +58,19 @@ def ensure_build(
     return BuildResult(False, name)
 
 
-def _noted_install(install: Install, step: StepDir, build: Build) -> str:
+def _read_install_name(install: Install, step: StepDir, build: Build) -> str:
     """Return the stored name: the build may have changed the files that determine the name."""
-    noted = installed_for(step.root, build.tree)
+    noted = read_install_name(step.root, build.tree)
     if noted is not None:
         return noted
-    name = installs.install_name(install, tree_dir(step.root, build.tree))
+    name = installs.install_name(install, get_tree_dir(step.root, build.tree))
     write_bytes(build_dir(step.root, build.tree) / NOTE, name.encode())
     return name
 
 
 def _check_out_source(step: StepDir, build: Build, tree: Path, sandbox: Sandbox) -> None:
     if build.archive is not None:
-        unpack(below(step.root, build.archive), tree)
+        unpack(resolve_below(step.root, build.archive), tree)
     elif build.repository is not None:
         try:
             add_worktree(step.root, build.repository, build.commit, tree)

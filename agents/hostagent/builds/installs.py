@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import BuildFailed
 from ..files import append_file, remove_tree, write_bytes
-from ..paths import DONE, below, install_dir, installed_for
+from ..paths import DONE, install_dir, read_install_name, resolve_below
 from ..step.plan import Install
 from .build_steps import BuildCommands
 
@@ -23,22 +23,22 @@ def install_name(install: Install, tree: Path) -> str:
     digest = hashlib.sha256(install.key.encode())
     for file in install.files:
         try:
-            content = below(tree, file).read_bytes()
+            content = resolve_below(tree, file).read_bytes()
         except OSError as error:
             raise BuildFailed(f"install: the commit has no file {file}: {error}") from error
         digest.update(f"\n{file} {hashlib.sha256(content).hexdigest()}".encode())
     return digest.hexdigest()[:32]
 
 
-def content_folder(root: Path, name: str) -> Path:
+def get_content_folder(root: Path, name: str) -> Path:
     """Return the value of `{installed}`."""
     return install_dir(root, name) / "installed"
 
 
-def placeholders(root: Path, tree: str) -> dict[str, str]:
+def build_placeholders(root: Path, tree: str) -> dict[str, str]:
     """Return `installed`, if the tree has an install."""
-    name = installed_for(root, tree)
-    return {} if name is None else {"installed": str(content_folder(root, name))}
+    name = read_install_name(root, tree)
+    return {} if name is None else {"installed": str(get_content_folder(root, name))}
 
 
 def ensure_install(commands: BuildCommands, name: str) -> bool:
@@ -55,14 +55,14 @@ def ensure_install(commands: BuildCommands, name: str) -> bool:
         append_file(install_folder / LOG, commands.log)
         return True
     remove_tree(install_folder)
-    content_folder(root, name).mkdir(parents=True)
-    commands.sandbox.give(content_folder(root, name))
+    get_content_folder(root, name).mkdir(parents=True)
+    commands.sandbox.give(get_content_folder(root, name))
     commands.sandbox.open(commands.build.tree)
     began = commands.log.stat().st_size
     commands.run("install", install.steps, install.timeout_s)
     (install_folder / LOG).write_bytes(commands.log.read_bytes()[began:])
     try:
-        commands.sandbox.take_back(content_folder(root, name))
+        commands.sandbox.take_back(get_content_folder(root, name))
     except OSError as error:  # such as a path that is too long
         raise BuildFailed(f"the installed files cannot be stored: {error}") from error
     write_bytes(install_folder / DONE, commands.sandbox.owner_note)

@@ -17,7 +17,7 @@ from typing import Any, Optional
 
 from ..errors import AgentError, BadArgument
 from ..files import write_bytes
-from ..paths import bundle_file, repository
+from ..paths import get_bundle_file, get_repository
 
 #: Has `worktree add --force` for a missing tree, `worktree prune` and `safe.directory`.
 OLDEST_GIT = (2, 17)
@@ -44,7 +44,7 @@ _CONFIG = b"""\
 def commits(root: Path, options: Namespace) -> dict[str, Any]:
     """The command `commits`: which commits of a project exist, and whether git is usable."""
     has_git = _has_git()
-    path = repository(root, options.project)
+    path = get_repository(root, options.project)
     wanted = [_check_sha(sha) for sha in options.commits]
     there = _find_existing(path, wanted) if has_git and path.is_dir() else set()
     return {"git": has_git, "present": {sha: sha in there for sha in wanted}}
@@ -52,14 +52,14 @@ def commits(root: Path, options: Namespace) -> dict[str, Any]:
 
 def take_bundle(root: Path, options: Namespace) -> dict[str, Any]:
     """The command `take-bundle`: fetch the refs of a bundle, and remove it in any case."""
-    path, bundle = repository(root, options.project), bundle_file(root, options.name)
+    path, bundle = get_repository(root, options.project), get_bundle_file(root, options.name)
     if not bundle.is_file():
         raise BadArgument(f"there is no bundles/{bundle.name} to fetch")
     try:
         if not (path / "HEAD").exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _git(path.parent, ["init", "--quiet", "--bare", "--template=", str(path)])
-        _git(path, ["fetch", "--quiet", "--no-tags", str(bundle), f"+{REFS}:{REFS}"])
+            _run_git(path.parent, ["init", "--quiet", "--bare", "--template=", str(path)])
+        _run_git(path, ["fetch", "--quiet", "--no-tags", str(bundle), f"+{REFS}:{REFS}"])
     finally:
         bundle.unlink()
     return {"taken": options.name}
@@ -67,12 +67,12 @@ def take_bundle(root: Path, options: Namespace) -> dict[str, Any]:
 
 def add_worktree(root: Path, project: str, commit: str, tree: Path) -> None:
     """Check `commit` out as the new folder `tree`; AgentError with the message of git."""
-    path = repository(root, project)
+    path = get_repository(root, project)
     if not path.is_dir():
         raise AgentError(f"this host has no repository of project {project}; run the job again")
     tree.parent.mkdir(parents=True, exist_ok=True)
     # --force: git may know the tree from a build that was removed.
-    _git(path, ["worktree", "add", "--quiet", "--force", "--detach", str(tree), commit])
+    _run_git(path, ["worktree", "add", "--quiet", "--force", "--detach", str(tree), commit])
 
 
 def forget_worktrees(root: Path) -> None:
@@ -80,7 +80,7 @@ def forget_worktrees(root: Path) -> None:
     if not _has_git():
         return
     for path in sorted(root.glob("repositories/*.git")):
-        _git(path, ["worktree", "prune"])
+        _run_git(path, ["worktree", "prune"])
 
 
 def _has_git() -> bool:
@@ -93,7 +93,7 @@ def _has_git() -> bool:
 
 def _find_existing(path: Path, wanted: Sequence[str]) -> set[str]:
     stdin = "".join(f"{sha}^{{commit}}\n" for sha in wanted)
-    stdout = _git(path, ["cat-file", "--batch-check=%(objecttype)"], stdin.encode())
+    stdout = _run_git(path, ["cat-file", "--batch-check=%(objecttype)"], stdin.encode())
     lines = stdout.decode().splitlines()
     return {sha for sha, line in zip(wanted, lines) if line == "commit"}
 
@@ -104,11 +104,11 @@ def _check_sha(text: str) -> str:
     return text
 
 
-def _git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
+def _run_git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
     """Return the output of git; AgentError with its error message if it failed."""
     home = folder.parent if folder.suffix == ".git" else folder
     try:
-        done = _run(folder, words, _environment(home), stdin)
+        done = _run(folder, words, _build_environment(home), stdin)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AgentError(f"git {words[0]} did not work: {error}") from error
     if done.returncode:
@@ -131,7 +131,7 @@ def _run(
     )
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _build_environment(home: Path) -> dict[str, str]:
     """Return the environment of git, whose home has only our configuration.
 
     It is a file and not `git -c`, because older versions read safe.directory only from files.

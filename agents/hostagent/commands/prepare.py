@@ -24,11 +24,11 @@ def prepare(root: Path, options: Namespace) -> dict[str, Any]:
     """Kill orphans, prune if due, and return facts, commits and files; the lease must be ours."""
     stopped = stop.stop_all(root, options)["stopped"]
     if _is_due(root / STAMP):
-        _module(".prune").prune(root, options)
+        _import_module(".prune").prune(root, options)
         (root / STAMP).touch()
     commits = {}
     if options.commits:
-        commits = _module("..builds.repositories").commits(root, options)["present"]
+        commits = _import_module("..builds.repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
         "facts": host_facts.gather_facts(root, options.programs),
@@ -37,7 +37,7 @@ def prepare(root: Path, options: Namespace) -> dict[str, Any]:
     }
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     """Load a module only when needed: most jobs find a prepared host."""
     return import_module(name, __package__)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import lock
 from ..errors import AgentError
-from ..files import describe_full_disk, tail_text
+from ..files import describe_full_disk, read_tail_text
 from ..paths import StepDir
 from ..rounds import supervisor
 from ..rounds.supervisor import WorkLocks
@@ -25,9 +25,9 @@ START_TIMEOUT_S = 10.0
 
 def start(root: Path, options: Namespace) -> dict[str, Any]:
     """Start a detached supervisor; does nothing if one runs or ran."""
-    step = _step(root, options)
+    step = _get_step(root, options)
     if step.pid_file.exists():
-        return _running_pid(step)
+        return _read_running_pid(step)
     plan = load_plan(step.plan, root)
     if plan.run_as is not None:
         # Report the error to the caller, before a supervisor starts that would only fail.
@@ -37,7 +37,7 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
         return _await_other(step)
     try:
         if step.pid_file.exists():  # another `start` was faster
-            return _running_pid(step)
+            return _read_running_pid(step)
         step.keepalive.touch()
         if not hasattr(os, "fork"):
             locks.release()
@@ -48,7 +48,7 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def supervise(root: Path, options: Namespace) -> None:
-    step = _step(root, options)
+    step = _get_step(root, options)
     plan = load_plan(step.plan, root)
     locks = WorkLocks(step)
     if locks.are_held:
@@ -56,11 +56,11 @@ def supervise(root: Path, options: Namespace) -> None:
         locks.release()
 
 
-def _step(root: Path, options: Namespace) -> StepDir:
+def _get_step(root: Path, options: Namespace) -> StepDir:
     return StepDir(root, options.job, options.step)
 
 
-def _running_pid(step: StepDir) -> dict[str, Any]:
+def _read_running_pid(step: StepDir) -> dict[str, Any]:
     return {"pid": int(step.pid_file.read_text() or 0), "already": True}
 
 
@@ -69,11 +69,11 @@ def _await_other(step: StepDir) -> dict[str, Any]:
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and lock.is_held(step.lock):
         if step.pid_file.exists():
-            return _running_pid(step)
+            return _read_running_pid(step)
         time.sleep(0.01)
     if step.pid_file.exists():
-        return _running_pid(step)
-    raise _not_started(step)
+        return _read_running_pid(step)
+    raise _build_start_error(step)
 
 
 def _fork_supervisor(step: StepDir, plan: Plan, locks: WorkLocks) -> int:
@@ -90,13 +90,13 @@ def _fork_supervisor(step: StepDir, plan: Plan, locks: WorkLocks) -> int:
     with open(read_end, "rb") as pipe:
         if pipe.read():
             return pid
-    raise _not_started(step)
+    raise _build_start_error(step)
 
 
 def _start_program(step: StepDir) -> dict[str, Any]:
     pid = _load("platform.experimental.detached_supervisor").start_supervisor(step)
     if pid is None:
-        raise _not_started(step)
+        raise _build_start_error(step)
     return {"pid": pid}
 
 
@@ -108,7 +108,7 @@ def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, write_end: i
     try:
         os.setsid()
         os.chdir(step.root)
-        _redirect(step.log)
+        _close_standard_streams(step.log)
         _close_others({*locks.fds, write_end})
         supervisor.run(step, plan, ready)
         locks.release()
@@ -119,7 +119,7 @@ def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, write_end: i
         os._exit(0)
 
 
-def _redirect(log: Path) -> None:
+def _close_standard_streams(log: Path) -> None:
     """Close the input and output of the caller, which waits for their end."""
     null = os.open(os.devnull, os.O_RDONLY)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -143,6 +143,6 @@ def _load(module: str) -> Any:
     return import_module(f"..{module}", __package__)
 
 
-def _not_started(step: StepDir) -> AgentError:
-    reason = describe_full_disk(step.root) or tail_text(step.log) or "(no output)"
+def _build_start_error(step: StepDir) -> AgentError:
+    reason = describe_full_disk(step.root) or read_tail_text(step.log) or "(no output)"
     return AgentError(f"the supervisor did not start: {reason}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import lock
-from ..paths import StepDir, below
+from ..paths import StepDir, resolve_below
 from ..step import dropped_trials, journal
 
 LOG_BYTES = 64 * 1024
@@ -48,4 +48,4 @@ def log(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def has(root: Path, options: Namespace) -> dict[str, Any]:
-    return {"present": {path: below(root, path).is_file() for path in options.paths}}
+    return {"present": {path: resolve_below(root, path).is_file() for path in options.paths}}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .. import lock
-from ..paths import StepDir, all_steps
+from ..paths import StepDir, list_steps
 from ..platform.orphans import kill_orphans
 from ..platform.processes import kill_marked
 
@@ -25,14 +25,14 @@ def stop(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def stop_all(root: Path, _options: Namespace) -> dict[str, Any]:
-    ended = [step for step in all_steps(root) if _end_supervisor(step)]
+    ended = [step for step in list_steps(root) if _end_supervisor(step)]
     names = {str(step) for step in (*ended, *kill_orphans(root))}
     return {"stopped": sorted(names)}
 
 
 def _end_supervisor(step: StepDir) -> bool:
     """Stop the supervisor and its processes; False if there was none."""
-    pid = _living_pid(step)
+    pid = _find_living_pid(step)
     if pid is None:
         return False
     os.kill(pid, signal.SIGTERM)
@@ -44,7 +44,7 @@ def _end_supervisor(step: StepDir) -> bool:
     return True
 
 
-def _living_pid(step: StepDir) -> Optional[int]:
+def _find_living_pid(step: StepDir) -> Optional[int]:
     if not lock.is_held(step.lock) or not step.pid_file.exists():
         return None
     return int(step.pid_file.read_text())

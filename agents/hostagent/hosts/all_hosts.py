@@ -17,7 +17,7 @@ from ..step.plan import Plan, Trial
 from .follower_connection import FollowerConnection, connect
 from .local_host import LocalHost, TrialProcess
 from .remote_host import RemoteHost, RemoteHostMonitor, RemoteProcess
-from .secure_channel import scope
+from .secure_channel import build_scope
 
 AnyProcess = Union[TrialProcess, RemoteProcess]
 AnyMonitor = Union[HostMonitor, RemoteHostMonitor]
@@ -52,7 +52,7 @@ class AllHosts:
     def _connect(self, label: str) -> None:
         plan = self.plan
         assert plan.secret is not None
-        channel_scope = scope(plan.job, plan.step, label)
+        channel_scope = build_scope(plan.job, plan.step, label)
         self._followers[label] = connect(label, plan.hosts[label], plan.secret, channel_scope)
 
     def _end_round(self) -> None:
@@ -133,14 +133,18 @@ class AllHostsMonitor:
         results = {label: monitor.end(tool_cpu_s) for label, monitor in self._hosts.items()}
         server = results[self._trial.server.on]
         return {
-            "usage": _with_services(server["usage"], results, {s.on for s in self._trial.services}),
+            "usage": _add_services_usage(
+                server["usage"], results, {s.on for s in self._trial.services}
+            ),
             "samples": server["samples"],
             "interference": {label: process["interference"] for label, process in results.items()},
-            "load_before": _highest([server["load_before"], results[self._lead]["load_before"]]),
+            "load_before": _find_highest(
+                [server["load_before"], results[self._lead]["load_before"]]
+            ),
         }
 
 
-def _with_services(
+def _add_services_usage(
     usage: dict[str, Any], results: Mapping[str, dict[str, Any]], hosts: Collection[str]
 ) -> dict[str, Any]:
     """Add what the services used on all hosts."""
@@ -155,5 +159,5 @@ def _with_services(
     return {**usage, "services_cpu_s": sum(spent), "reasons": reasons}
 
 
-def _highest(loads: Iterable[Optional[float]]) -> Optional[float]:
+def _find_highest(loads: Iterable[Optional[float]]) -> Optional[float]:
     return max((load for load in loads if load is not None), default=None)

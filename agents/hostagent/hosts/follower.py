@@ -22,7 +22,7 @@ import traceback
 from typing import Any, Optional
 
 from ..errors import AgentError, PeerLost, TrialFailed
-from ..files import tail_text
+from ..files import read_tail_text
 from ..monitoring.host_monitor import HostMonitor
 from ..paths import StepDir
 from ..platform.processes import kill_descendants
@@ -31,7 +31,7 @@ from ..step.keepalive import Keepalive
 from ..step.plan import Plan
 from .listener import FollowerListener
 from .local_host import LOG_BYTES, LocalHost, TrialProcess
-from .secure_channel import Channel, scope
+from .secure_channel import Channel, build_scope
 
 #: Timeout without a message during a trial; the lead sends one each second.
 LEAD_TIMEOUT_S = 30.0
@@ -44,7 +44,7 @@ def follow(
     """Serve one lead until it ends the round; PeerLost without a lead or without its messages."""
     assert plan.secret is not None
     listener = FollowerListener(
-        plan.hosts[plan.me].address, plan.secret, scope(plan.job, plan.step, plan.me)
+        plan.hosts[plan.me].address, plan.secret, build_scope(plan.job, plan.step, plan.me)
     )
     journal.append("listening", port=listener.port)
     deadline = time.monotonic() + plan.silence_s
@@ -108,10 +108,10 @@ class Follower:
                 raise AgentError(f"no such call: {message.get('call')!r}")
             return {"answer": call(**arguments)}
         except TrialFailed as failed:
-            return _error(failed.code, failed.message, failed.output)
+            return _build_error(failed.code, failed.message, failed.output)
         except (AgentError, OSError, TypeError, KeyError) as error:
             traceback.print_exc()
-            return _error("internal", f"{type(error).__name__}: {error}")
+            return _build_error("internal", f"{type(error).__name__}: {error}")
 
     def _call_prepare(self, trial: str) -> dict[str, Any]:
         return self._local_host.prepare(trial)
@@ -133,7 +133,7 @@ class Follower:
     def _call_stop(self, process: str) -> dict[str, Any]:
         stopped = self._processes.pop(process)
         stopped.stop()
-        return {"log": tail_text(stopped.log, LOG_BYTES), "limits": stopped.applied}
+        return {"log": read_tail_text(stopped.log, LOG_BYTES), "limits": stopped.applied}
 
     def _call_begin_monitor(self, trial: str) -> dict[str, Any]:
         self._monitor = self._local_host.monitor(trial, list(self._processes.values()))
@@ -162,5 +162,5 @@ class Follower:
         return {}
 
 
-def _error(code: str, message: str, output: str = "") -> dict[str, Any]:
+def _build_error(code: str, message: str, output: str = "") -> dict[str, Any]:
     return {"error": {"code": code, "message": message, "output": output}}

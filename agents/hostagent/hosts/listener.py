@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Optional
 
 from ..errors import Aborted, PeerLost
-from ..platform.ports import address_family
+from ..platform.ports import get_address_family
 from .secure_channel import FOLLOWER, Channel, Handshake, LineBuffer, enable_keepalive
 
 HANDSHAKE_S = 5.0
@@ -59,7 +59,7 @@ class FollowerListener:
         self._secret = secret
         self._scope = scope
         try:
-            self._listener = socket.create_server((address, 0), family=address_family(address))
+            self._listener = socket.create_server((address, 0), family=get_address_family(address))
         except OSError as error:
             raise Aborted("internal", f"this host cannot listen on {address}: {error}") from error
         self._listener.setblocking(False)

@@ -10,16 +10,16 @@ from typing import Any, Optional, Union
 
 from ..builds import installs
 from ..errors import AgentError, BuildFailed, TrialFailed
-from ..files import remove_tree, tail_bytes, tail_text, write_bytes
+from ..files import read_tail_bytes, read_tail_text, remove_tree, write_bytes
 from ..monitoring import environment
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
-from ..paths import StepDir, tree_dir
+from ..paths import StepDir, get_tree_dir
 from ..platform.listening_sockets import owns_port
-from ..platform.ports import free_port
+from ..platform.ports import find_free_port
 from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
-from ..sandbox.tls_files import tls_placeholders
+from ..sandbox.tls_files import list_tls_placeholders
 from ..sandbox.user import Account
 from ..step.plan import SERVER, Plan, Server, Service, Trial
 
@@ -56,12 +56,12 @@ class TrialProcess:
         return owns_port(self.child, self.address, self.port)
 
     def output(self) -> str:
-        return tail_text(self.log)
+        return read_tail_text(self.log)
 
     def stop(self) -> None:
         """Stop its whole process tree, and keep the tail of its log."""
         self.child.stop(GRACE_S)
-        write_bytes(self.log, tail_bytes(self.log, LOG_BYTES))
+        write_bytes(self.log, read_tail_bytes(self.log, LOG_BYTES))
 
 
 class LocalHost:
@@ -133,17 +133,17 @@ class LocalHost:
     ) -> TrialProcess:
         folder = self._step.trial(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
-        port = free_port(self._address, program.port)
-        tree = tree_dir(self._step.root, trial.tree)
+        port = find_free_port(self._address, program.port)
+        tree = get_tree_dir(self._step.root, trial.tree)
         placeholders = {
             **service_placeholders,
-            **tls_placeholders(self._step, self._plan),
+            **list_tls_placeholders(self._step, self._plan),
             "python": sys.executable,
             "port": str(port),
             "bind": self._address,
             "trial_dir": str(folder),
             "tree": str(tree),
-            **installs.placeholders(self._step.root, trial.tree),
+            **installs.build_placeholders(self._step.root, trial.tree),
             **self.sandbox.placeholders(),
         }
         argv = fill_placeholders(program.argv, placeholders)

@@ -49,7 +49,7 @@ class Handshake:
         return _encode_line({"nonce": self._nonce})
 
     def read_greeting(self, line: bytes) -> None:
-        other = _field(line, "nonce")
+        other = _parse_field(line, "nonce")
         lead_first = (self._nonce, other) if self._me == LEAD else (other, self._nonce)
         self._nonces = lead_first
 
@@ -59,7 +59,7 @@ class Handshake:
     def check(self, line: bytes) -> None:
         """Raise PeerLost unless the other side knows the secret."""
         expected = self._derive(f"proof of {self._other}").hex()
-        if not hmac.compare_digest(_field(line, "proof").encode(), expected.encode()):
+        if not hmac.compare_digest(_parse_field(line, "proof").encode(), expected.encode()):
             raise PeerLost("the other side does not know this job's secret")
 
     def channel(self, connection: socket.socket) -> Channel:
@@ -153,7 +153,7 @@ class Channel:
         self._connection.close()
 
 
-def scope(job: str, step: str, follower: str) -> str:
+def build_scope(job: str, step: str, follower: str) -> str:
     return f"{job}/{step}/{follower}"
 
 
@@ -182,7 +182,7 @@ def _encode_line(message: dict[str, str]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _field(line: bytes, name: str) -> str:
+def _parse_field(line: bytes, name: str) -> str:
     """Return the 64 hexadecimal digits of a line of the handshake."""
     try:
         text = json.loads(line)[name]

@@ -41,14 +41,14 @@ def run_check(
     }
 
 
-def ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> Optional[str]:
+def find_ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> Optional[str]:
     """Return None if the server is ready, else its unexpected response. OSError without a response.
 
     With gRPC it calls `path` with an empty message, which must end with OK.
     """
     timeout_s = min(ready.timeout_s, _READY_TIMEOUT_S)
     if ready.path is None:
-        return _connection_problem(address, port, ready, timeout_s, ca)
+        return _find_connection_problem(address, port, ready, timeout_s, ca)
     check = Check(
         name="ready",
         method="GET",
@@ -73,11 +73,11 @@ def _describe_request(ready: Ready) -> str:
     return f"a call of {ready.path}" if ready.protocol == "grpc" else f"GET {ready.path}"
 
 
-def _connection_problem(
+def _find_connection_problem(
     address: str, port: int, ready: Ready, timeout_s: float, ca: Optional[Path]
 ) -> Optional[str]:
     tls = create_tls_context(ca) if ready.tls else None
-    protocol_module = _protocol_module(ready.protocol)
+    protocol_module = _import_protocol(ready.protocol)
     try:
         connection = open_connection(address, port, timeout_s, tls, protocol_module.ALPN)
         connection.close()
@@ -89,7 +89,7 @@ def _connection_problem(
 
 def _send_request(address: str, port: int, check: Check, ca: Optional[Path]) -> Response:
     tls = create_tls_context(ca) if check.tls else None
-    protocol_module = _protocol_module(check.protocol)
+    protocol_module = _import_protocol(check.protocol)
     authority = f"{format_host(address)}:{port}"
     request = Request(authority, check.method, check.path, check.headers, check.body)
     try:
@@ -104,7 +104,7 @@ def _send_request(address: str, port: int, check: Check, ca: Optional[Path]) -> 
         return Response(protocol=fault.protocol, fault=str(fault))
 
 
-def _protocol_module(protocol: str) -> Any:
+def _import_protocol(protocol: str) -> Any:
     return import_module(_PROTOCOL_MODULES[protocol], __package__)
 
 
@@ -114,7 +114,7 @@ def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, An
     status, length = response["status"], response["length"]
     return {
         "name": check.name,
-        "problem": _tool_problem(check, status, length),
+        "problem": _find_tool_problem(check, status, length),
         "protocol": None if status is None else response.get("protocol") or "h3",
         "status": status,
         "length": length,
@@ -123,7 +123,7 @@ def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, An
     }
 
 
-def _tool_problem(check: Check, status: Optional[int], length: Optional[int]) -> Optional[str]:
+def _find_tool_problem(check: Check, status: Optional[int], length: Optional[int]) -> Optional[str]:
     if status is None:
         return "no response that the load tool could read over HTTP/3"
     if check.status not in (None, status):

@@ -30,7 +30,7 @@ class Connection:
         self.first = b""
 
     def recv_into(self, buffer: Union[bytearray, memoryview]) -> int:
-        self._sock.settimeout(remaining(self._deadline))
+        self._sock.settimeout(compute_seconds_left(self._deadline))
         count = self._sock.recv_into(buffer)
         if len(self.first) < _FIRST_BYTES:
             self.first += bytes(buffer[: min(count, _FIRST_BYTES)])
@@ -41,7 +41,7 @@ class Connection:
         return bytes(buffer[: self.recv_into(buffer)])
 
     def sendall(self, data: bytes) -> None:
-        self._sock.settimeout(remaining(self._deadline))
+        self._sock.settimeout(compute_seconds_left(self._deadline))
         self._sock.sendall(data)
 
     def makefile(self, *_mode: object) -> io.BufferedReader:
@@ -81,7 +81,7 @@ def open_connection(
         if tls is None:
             return Connection(sock, deadline)
         tls.set_alpn_protocols(list(alpn))
-        sock.settimeout(remaining(deadline))
+        sock.settimeout(compute_seconds_left(deadline))
         return Connection(_wrap_tls(sock, tls, address), deadline)
     except BaseException:
         sock.close()
@@ -101,22 +101,22 @@ def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSL
         return tls.wrap_socket(sock, server_hostname=address)
     except ssl.SSLCertVerificationError as error:
         raise ResponseError(
-            f"a certificate that is not valid for {address}: {_reason(error)}"
+            f"a certificate that is not valid for {address}: {_get_reason(error)}"
         ) from error
     except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
         # Which of the two it is depends on the version of Python.
         raise ConnectionResetError("the connection ended in the TLS handshake") from error
     except ssl.SSLError as error:
-        raise ResponseError(f"the TLS handshake failed: {_reason(error)}") from error
+        raise ResponseError(f"the TLS handshake failed: {_get_reason(error)}") from error
 
 
-def _reason(error: ssl.SSLError) -> str:
+def _get_reason(error: ssl.SSLError) -> str:
     """Return the message of OpenSSL, without the position in its source code."""
     message = getattr(error, "verify_message", None)
     return str(message or error.reason or error).rstrip(".")
 
 
-def remaining(deadline: float) -> float:
+def compute_seconds_left(deadline: float) -> float:
     """Return the remaining seconds; TimeoutError after the deadline."""
     left = deadline - time.monotonic()
     if left <= 0:

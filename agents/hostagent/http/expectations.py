@@ -25,27 +25,28 @@ print(json.dumps(re.search(request["pattern"], request["text"]) is not None))
 
 def find_problem(check: Check, response: Response) -> Optional[str]:
     """Return all differences as "actual instead of expected"; None if there is none."""
-    return "; ".join(_problems(check, response)) or None
+    return "; ".join(_iterate_problems(check, response)) or None
 
 
-def _problems(check: Check, response: Response) -> Iterator[str]:
+def _iterate_problems(check: Check, response: Response) -> Iterator[str]:
     if response.fault is not None:
         yield response.fault
     if response.status is None:
         return
     if check.status not in (None, response.status):
-        yield f"status {response.status} instead of {check.status}, with {_excerpt(response)}"
+        excerpt = _format_excerpt(response)
+        yield f"status {response.status} instead of {check.status}, with {excerpt}"
         return
     if response.grpc_status is not None and check.grpc_status not in (None, response.grpc_status):
         message = response.trailers.get("grpc-message", "")
         yield f"grpc-status {response.grpc_status} ({message!r}) instead of {check.grpc_status}"
         return
-    yield from _header_problems(check, response)
+    yield from _iterate_header_problems(check, response)
     if response.fault is None and check.response is not None:
-        yield from filter(None, [_body_problem(check.response, response, check.timeout_s)])
+        yield from filter(None, [_find_body_problem(check.response, response, check.timeout_s)])
 
 
-def _header_problems(check: Check, response: Response) -> Iterator[str]:
+def _iterate_header_problems(check: Check, response: Response) -> Iterator[str]:
     if check.encoding not in (None, response.encoding):
         yield f"content-encoding {response.encoding} instead of {check.encoding}"
     for name, value in check.response_headers.items():
@@ -56,7 +57,7 @@ def _header_problems(check: Check, response: Response) -> Iterator[str]:
             yield f"header {name} {actual!r} instead of {value!r}"
 
 
-def _body_problem(expected: Expected, response: Response, timeout_s: float) -> Optional[str]:
+def _find_body_problem(expected: Expected, response: Response, timeout_s: float) -> Optional[str]:
     body, (kind, value) = response.body or b"", expected
     if kind == "length":
         return None if len(body) == value else f"a body of {len(body)} bytes instead of {value}"
@@ -68,27 +69,27 @@ def _body_problem(expected: Expected, response: Response, timeout_s: float) -> O
     except DecodingError as error:
         return str(error)
     if kind == "text":
-        return _text_mismatch(str(value), text)
-    return _pattern_problem(str(value), text, timeout_s)
+        return _describe_text_mismatch(str(value), text)
+    return _find_pattern_problem(str(value), text, timeout_s)
 
 
-def _text_mismatch(expected: str, actual: str) -> Optional[str]:
+def _describe_text_mismatch(expected: str, actual: str) -> Optional[str]:
     if actual == expected:
         return None
     if max(len(actual), len(expected)) <= _EXCERPT_CHARS:
         return f"body {actual!r} instead of {expected!r}"
-    start = max(0, _common_prefix(actual, expected) - _CONTEXT_CHARS)
+    start = max(0, _measure_common_prefix(actual, expected) - _CONTEXT_CHARS)
     part = slice(start, start + _EXCERPT_CHARS)
     return f"body {actual[part]!r} instead of {expected[part]!r}, from character {start} on"
 
 
-def _common_prefix(first: str, second: str) -> int:
+def _measure_common_prefix(first: str, second: str) -> int:
     """Return the length of the common prefix."""
     pairs = enumerate(zip(first, second))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def _excerpt(response: Response) -> str:
+def _format_excerpt(response: Response) -> str:
     body = response.body or b""
     try:
         body = decode_body(body, response.encoding or "identity")
@@ -97,7 +98,7 @@ def _excerpt(response: Response) -> str:
     return f"body {body[:_EXCERPT_CHARS].decode('utf-8', 'replace')!r}"
 
 
-def _pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
+def _find_pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
     """Return None if `pattern` matches anywhere in `text`, else the problem."""
     argv = [sys.executable, "-I", "-S", "-c", _PATTERN_PROGRAM]
     request = json.dumps({"pattern": pattern, "text": text})

@@ -61,10 +61,10 @@ def _unframe_message(response: Response) -> Response:
     compressed, length = _PREFIX.unpack_from(frames)
     message = frames[_PREFIX.size :]
     encoding = response.headers.get("grpc-encoding") if compressed else "identity"
-    return response._replace(body=message, encoding=encoding, fault=_fault(message, length))
+    return response._replace(body=message, encoding=encoding, fault=_find_fault(message, length))
 
 
-def _fault(message: bytes, length: int) -> Optional[str]:
+def _find_fault(message: bytes, length: int) -> Optional[str]:
     if len(message) < length:
         return f"a message that ends after {len(message)} of {length} bytes"
     if len(message) > length:

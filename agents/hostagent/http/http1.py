@@ -13,7 +13,7 @@ from .messages import (
     Request,
     Response,
     ResponseError,
-    content_encoding,
+    get_content_encoding,
     join_headers,
     starts_http2,
 )
@@ -31,7 +31,7 @@ def send_request(connection: Connection, request: Request) -> Response:
     try:
         # A server that rejects the body may respond and close before it has read it.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.sendall(_head(request) + (request.body or b""))
+            connection.sendall(_format_head(request) + (request.body or b""))
         response = http.client.HTTPResponse(connection, method=request.method)  # type: ignore[arg-type]
         try:
             response.begin()
@@ -48,7 +48,7 @@ def send_request(connection: Connection, request: Request) -> Response:
         raise _describe_response(connection.first, f"it breaks off: {error}") from error
 
 
-def _head(request: Request) -> bytes:
+def _format_head(request: Request) -> bytes:
     names = {name.lower() for name, _ in request.headers}
     lines = [f"{request.method} {request.path} HTTP/1.1"]
     if "host" not in names:
@@ -67,25 +67,25 @@ def _needs_length(request: Request, names: set[str]) -> bool:
 
 def _read(response: http.client.HTTPResponse) -> Response:
     headers = join_headers(response.getheaders())
-    body, fault = _body(response)
+    body, fault = _read_body(response)
     return Response(
         protocol="h1",
         status=response.status,
         headers=headers,
         body=body,
-        encoding=content_encoding(headers),
+        encoding=get_content_encoding(headers),
         fault=fault,
     )
 
 
-def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
+def _read_body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
     """Return the received body, and why it is incomplete, or None."""
     body = bytearray()
     try:
         while len(body) <= BODY_LIMIT:
             piece = response.read1(1 << 16)
             if not piece:
-                return bytes(body), _missing_part(response, len(body))
+                return bytes(body), _describe_missing_part(response, len(body))
             body += piece
     except http.client.IncompleteRead as error:
         body += error.partial
@@ -95,7 +95,7 @@ def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
     return bytes(body[:BODY_LIMIT]), TOO_LONG
 
 
-def _missing_part(response: http.client.HTTPResponse, received: int) -> Optional[str]:
+def _describe_missing_part(response: http.client.HTTPResponse, received: int) -> Optional[str]:
     if not response.length:
         return None
     return f"a body that ends after {received} of {received + response.length} bytes"

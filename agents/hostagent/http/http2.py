@@ -22,7 +22,7 @@ from .messages import (
     Request,
     Response,
     ResponseError,
-    content_encoding,
+    get_content_encoding,
     join_headers,
     starts_http2,
 )
@@ -164,7 +164,7 @@ class _Exchange:
             headers=self._headers,
             trailers=self._trailers,
             body=bytes(self._body),
-            encoding=None if status is None else content_encoding(self._headers),
+            encoding=None if status is None else get_content_encoding(self._headers),
             fault=self._fault,
         )
 

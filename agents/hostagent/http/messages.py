@@ -60,5 +60,5 @@ def starts_http2(first: bytes) -> bool:
     return first[3:4] in {b"\4", b"\7"} and first[5:9] == bytes(4)
 
 
-def content_encoding(headers: Mapping[str, str]) -> str:
+def get_content_encoding(headers: Mapping[str, str]) -> str:
     return headers.get("content-encoding", "identity").strip().lower()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import TrialFailed
-from ..files import tail_text, write_json
+from ..files import read_tail_text, write_json
 from ..paths import build_stdout_path
 from ..platform.limits import describe_exit
 from ..protocol import load_files
@@ -39,7 +39,10 @@ class LoadFiles(NamedTuple):
 
     def output(self) -> str:
         """Return the tails of stderr and stdout of the tool."""
-        texts = [tail_text(self.folder / "tool.stderr"), tail_text(build_stdout_path(self.out))]
+        texts = [
+            read_tail_text(self.folder / "tool.stderr"),
+            read_tail_text(build_stdout_path(self.out)),
+        ]
         return "\n".join(text for text in texts if text.strip())
 
     def remove(self) -> None:
@@ -47,13 +50,13 @@ class LoadFiles(NamedTuple):
             path.unlink(missing_ok=True)
 
 
-def measured_files(folder: Path, n: int) -> LoadFiles:
+def get_measured_files(folder: Path, n: int) -> LoadFiles:
     """Return the files of the n-th measured load of a trial, n from 0."""
     report, rows = load_files(n)
     return LoadFiles(folder / report, (folder / rows).with_suffix(".raw"), folder / rows)
 
 
-def unmeasured_files(folder: Path, name: str) -> LoadFiles:
+def get_unmeasured_files(folder: Path, name: str) -> LoadFiles:
     """Return the files of a load that are removed after it; no name is that of a measured load."""
     return LoadFiles(*(folder / f"{name}.{ending}" for ending in ("json", "raw", "reduced")))
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Optional
 
 from ..errors import TrialFailed
-from ..paths import StepDir, below, build_stdout_path
+from ..paths import StepDir, build_stdout_path, resolve_below
 from ..platform.processes import Child, build_child_environment
-from ..platform.program_versions import tool_version
+from ..platform.program_versions import read_tool_version
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.user import Account
@@ -42,9 +42,9 @@ class LoadOutcome:
     hung: bool
 
 
-def tool_path(root: Path, tool: Tool) -> Path:
+def find_tool(root: Path, tool: Tool) -> Path:
     """Return the program of the tool; TrialFailed if it is missing or not executable."""
-    path = Path(tool.path) if os.path.isabs(tool.path) else below(root, tool.path)
+    path = Path(tool.path) if os.path.isabs(tool.path) else resolve_below(root, tool.path)
     if not os.access(path, os.X_OK) or path.is_dir():
         raise TrialFailed(
             "tool_missing", f"{tool.name} is not at {path}, or cannot be run; run the job again"
@@ -56,13 +56,16 @@ def tool_path(root: Path, tool: Tool) -> Path:
 def identify_tool(tool: Tool, path: Path) -> dict[str, Any]:
     """Return name, version (null if unknown) and SHA-256 of the tool."""
     status = path.stat()
-    return {"name": tool.name, **_identity(tool.name, path, status.st_mtime_ns, status.st_size)}
+    return {
+        "name": tool.name,
+        **_read_identity(tool.name, path, status.st_mtime_ns, status.st_size),
+    }
 
 
 @functools.lru_cache(maxsize=8)
-def _identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
+def _read_identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
     return {
-        "version": tool_version(name, path),
+        "version": read_tool_version(name, path),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
 
@@ -83,7 +86,7 @@ def run_load(
 
     At the wall limit the tool gets SIGINT, on which oha writes its report, and SIGKILL 10 s later.
     """
-    program = _program(step, trial, load, placeholders, sandbox)
+    program = _build_program(step, trial, load, placeholders, sandbox)
     stderr = step.trial(trial.id) / "tool.stderr"
     with (
         open(stderr, "ab") as errors,
@@ -117,7 +120,7 @@ class _Program(NamedTuple):
     account: Optional[Account]
 
 
-def _program(
+def _build_program(
     step: StepDir, trial: Trial, load: Load, placeholders: Mapping[str, str], sandbox: Sandbox
 ) -> _Program:
     """Return the command of the tool with its user.

@@ -44,7 +44,7 @@ def find_foreign_processes(
     """
     if before is None or after is None:
         return None
-    inherited, processes = _inherited(before, after), []
+    inherited, processes = _sum_inherited_times(before, after), []
     for pid, now in after.items():
         was = before.get(pid, now._replace(cpu_s=0.0))
         cpu_s = now.cpu_s - was.cpu_s - inherited.get(pid, 0.0)
@@ -54,7 +54,9 @@ def find_foreign_processes(
     return sorted(processes, key=lambda process: process.cpu_s, reverse=True)
 
 
-def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) -> dict[int, float]:
+def _sum_inherited_times(
+    before: Mapping[int, Consumer], after: Mapping[int, Consumer]
+) -> dict[int, float]:
     """Return by pid the CPU time before the first snapshot of processes that ended since.
 
     When a process ends, its CPU time is added to the parent that waits for it.
@@ -68,7 +70,7 @@ def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) ->
     return inherited
 
 
-def foreign_cpu_s(
+def sum_foreign_cpu_s(
     foreign: Optional[list[ForeignProcess]], cpus: Optional[Collection[int]]
 ) -> Optional[float]:
     """Return CPU seconds of the processes on one of these CPUs; None = on any."""
@@ -90,7 +92,7 @@ def clamp(value: Optional[float], least: Optional[float], most: Optional[float])
     return at_least if at_least is None or most is None else min(at_least, most)
 
 
-def busy_s(
+def compute_busy_s(
     start: CounterSnapshot, end: CounterSnapshot, *, interrupts: bool = False
 ) -> Optional[float]:
     """Return the busy time of the CPUs, with or without the time for interrupts.
@@ -98,7 +100,7 @@ def busy_s(
     Kernels without interrupt accounting add that time to processes. So the time of other processes
     lies between the busy time without and with interrupts, each minus the time of this trial.
     """
-    pairs = _pairs(start.counters, end.counters)
+    pairs = _pair_cpu_times(start.counters, end.counters)
     if pairs is None:
         return None
     seconds = end.monotonic_s - start.monotonic_s
@@ -110,22 +112,22 @@ def busy_s(
     return sum(seconds - idle_s for idle_s in idle)
 
 
-def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float]:
+def compute_stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float]:
     """Return the share of the CPUs' time that the hypervisor took."""
-    pairs = _pairs(was, now)
+    pairs = _pair_cpu_times(was, now)
     if pairs is None:
         return None
-    return ratio(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
+    return compute_ratio(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
 
 
-def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[CpuTimes, CpuTimes]]]:
+def _pair_cpu_times(was: Counters, now: Counters) -> Optional[list[tuple[CpuTimes, CpuTimes]]]:
     """Return the times before and after, by CPU; None without times, or if the CPUs changed."""
     if was.cpus is None or now.cpus is None or was.cpus.keys() != now.cpus.keys():
         return None
     return [(was.cpus[cpu], now.cpus[cpu]) for cpu in was.cpus]
 
 
-def joules(was: Counters, now: Counters) -> Optional[float]:
+def compute_joules(was: Counters, now: Counters) -> Optional[float]:
     """Return the energy of all CPU packages."""
     if was.energy is None or now.energy is None or was.energy.keys() != now.energy.keys():
         return None
@@ -136,6 +138,6 @@ def joules(was: Counters, now: Counters) -> Optional[float]:
     return round(spent, 3)
 
 
-def ratio(part: Optional[float], whole: float) -> Optional[float]:
+def compute_ratio(part: Optional[float], whole: float) -> Optional[float]:
     """Return part / whole; None without a part or a positive whole."""
     return None if part is None or whole <= 0 else round(max(0.0, part) / whole, 6)

@@ -62,16 +62,16 @@ from .counter_deltas import (
     CounterSnapshot,
     ForeignProcess,
     add_known,
-    busy_s,
     clamp,
+    compute_busy_s,
+    compute_joules,
+    compute_ratio,
+    compute_stolen_share,
     find_foreign_processes,
-    foreign_cpu_s,
-    joules,
-    ratio,
-    stolen_share,
+    sum_foreign_cpu_s,
     take_snapshot,
 )
-from .sampler import load1
+from .sampler import read_load1
 
 ENVIRONMENT_S = 0.3
 PERIOD_S = 1.0
@@ -94,20 +94,20 @@ def measure_environment() -> dict[str, Any]:
     start = take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
     current_state, end = system.current_state(), take_snapshot(None)
-    others_s = add_known(busy_s(start, end), start.own_s - end.own_s)
+    others_s = add_known(compute_busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
     pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
     known = {
-        "load1": load1(),
+        "load1": read_load1(),
         "run_queue": current_state.run_queue,
-        "busy_share": ratio(others_s, total_s),
-        "pressure": ratio(pressed_s, end.monotonic_s - start.monotonic_s),
+        "busy_share": compute_ratio(others_s, total_s),
+        "pressure": compute_ratio(pressed_s, end.monotonic_s - start.monotonic_s),
         "on_battery": current_state.on_battery,
         "temperature_c": system.temperature_c(),
         "clock_mhz": system.clock_mhz(),
         "boot_id": current_state.boot_id,
     }
-    return {"cpus": os.cpu_count(), **known, "reasons": _reasons(known)}
+    return {"cpus": os.cpu_count(), **known, "reasons": _collect_reasons(known)}
 
 
 class InterferenceMonitor:
@@ -121,7 +121,7 @@ class InterferenceMonitor:
         self._clocks: list[float] = []
         self._consumers = system.consumers()
         self._start = take_snapshot(self._cpus)
-        self._start_offset_s = _clock_offset_s()
+        self._start_offset_s = _measure_clock_offset_s()
 
     def sample(self) -> tuple[Optional[float], Optional[float]]:
         """Return temperature and clock, at most a second old."""
@@ -139,7 +139,7 @@ class InterferenceMonitor:
 
         `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """
-        offset_s, end = _clock_offset_s(), take_snapshot(self._cpus)
+        offset_s, end = _measure_clock_offset_s(), take_snapshot(self._cpus)
         current_state = system.current_state()
         seconds = end.monotonic_s - self._start.monotonic_s
         counted = self._counter_facts(end, seconds)
@@ -147,26 +147,30 @@ class InterferenceMonitor:
             **counted,
             **self._foreign_facts(end, seconds, own_cpu_s, {*own_pids, os.getpid()}),
             "ports_exhausted": system.ports_exhausted(),
-            "temperature_c": _range(self._temperatures),
-            "clock_mhz": _range(self._clocks),
+            "temperature_c": _compute_range(self._temperatures),
+            "clock_mhz": _compute_range(self._clocks),
             "clock_step_s": round(offset_s - self._start_offset_s, 6) if _CLOCKS_AGREE else None,
             "on_battery": current_state.on_battery,
             "boot_id": current_state.boot_id,
         }
         cpus = None if self._cpus is None else sorted(self._cpus)
-        return {"seconds": seconds, "cpus": cpus, **known, "reasons": _reasons(known)}
+        return {"seconds": seconds, "cpus": cpus, **known, "reasons": _collect_reasons(known)}
 
     def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
         resent, sent = (compute_growth(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
-            "steal_share": None if seconds < SHORTEST_S else stolen_share(was, now, seconds),
-            "pressure_share": ratio(compute_growth(was, now, "pressure_s"), seconds),
-            "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else ratio(resent, sent),
+            "steal_share": None
+            if seconds < SHORTEST_S
+            else compute_stolen_share(was, now, seconds),
+            "pressure_share": compute_ratio(compute_growth(was, now, "pressure_s"), seconds),
+            "retransmitted_share": None
+            if (sent or 0) < FEWEST_SEGMENTS
+            else compute_ratio(resent, sent),
             **{name: compute_growth(was, now, name) for name in _COUNTED},
             "octets_out": compute_growth(was, now, "octets_out"),
             "octets_in": compute_growth(was, now, "octets_in"),
-            "energy_j": joules(was, now),
+            "energy_j": compute_joules(was, now),
         }
 
     def _foreign_facts(
@@ -185,26 +189,26 @@ class InterferenceMonitor:
         ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
         foreign = find_foreign_processes(self._consumers, system.consumers(), own_pids)
         least, most = (
-            add_known(busy_s(self._start, end, interrupts=with_interrupts), ours_s)
+            add_known(compute_busy_s(self._start, end, interrupts=with_interrupts), ours_s)
             for with_interrupts in (False, True)
         )
-        foreign_s = clamp(foreign_cpu_s(foreign, self._cpus), least, most)
+        foreign_s = clamp(sum_foreign_cpu_s(foreign, self._cpus), least, most)
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
-            "foreign_share": None if seconds < SHORTEST_S else ratio(foreign_s, seconds),
-            "foreign": foreign and [_foreign_json(process) for process in foreign[:MAX_FOREIGN]],
+            "foreign_share": None if seconds < SHORTEST_S else compute_ratio(foreign_s, seconds),
+            "foreign": foreign and [_format_foreign(process) for process in foreign[:MAX_FOREIGN]],
         }
 
 
-def _foreign_json(foreign: ForeignProcess) -> dict[str, Any]:
+def _format_foreign(foreign: ForeignProcess) -> dict[str, Any]:
     return {"name": foreign.name, "cpu_s": foreign.cpu_s}
 
 
-def _range(values: list[float]) -> Optional[list[float]]:
+def _compute_range(values: list[float]) -> Optional[list[float]]:
     return [min(values), max(values)] if values else None
 
 
-def _clock_offset_s() -> float:
+def _measure_clock_offset_s() -> float:
     """Return wall clock minus monotonic clock, from the fastest of five readings."""
     readings = []
     for _ in range(5):
@@ -213,7 +217,7 @@ def _clock_offset_s() -> float:
     return min(readings)[1]
 
 
-def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
+def _collect_reasons(known: Mapping[str, Any]) -> dict[str, str]:
     """Return the reason for each unknown fact."""
     reasons = {**_TOO_SHORT, **system.unknown_reasons()}
     if not _CLOCKS_AGREE:

@@ -9,7 +9,7 @@ from ..platform.processes import Child
 from .counter_deltas import add_known
 from .environment import InterferenceMonitor
 from .process_trees import ProcessTrees
-from .sampler import Sampler, load1
+from .sampler import Sampler, read_load1
 
 
 class MonitoredProcesses(NamedTuple):
@@ -35,11 +35,11 @@ class HostMonitor:
 
     def __init__(self, monitored: MonitoredProcesses) -> None:
         self._monitored = monitored
-        self._load_before = load1()
+        self._load_before = read_load1()
         self._processes = ProcessTrees(monitored.children)
         self._services = ProcessTrees(monitored.services)
         self._interference = InterferenceMonitor(monitored.cpus)
-        self._sampler = _sampler(monitored, self._interference)
+        self._sampler = _build_sampler(monitored, self._interference)
 
     def __call__(self, tool: Optional[Child], seconds: float) -> None:
         """Take a sample if one is due, `seconds` after the start; `tool` None: not on this host."""
@@ -69,7 +69,9 @@ class HostMonitor:
         return self._interference.end(own_s, self._processes.pids())
 
 
-def _sampler(monitored: MonitoredProcesses, interference: InterferenceMonitor) -> Optional[Sampler]:
+def _build_sampler(
+    monitored: MonitoredProcesses, interference: InterferenceMonitor
+) -> Optional[Sampler]:
     if monitored.server is None:
         return None
     return Sampler(

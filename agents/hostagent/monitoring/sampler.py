@@ -55,7 +55,7 @@ class ToolMonitor:
         """The highest sampled peak, or the peak at its end if that was higher."""
         last = getattr(self._tree.child, "peak_rss_bytes", None) if self._tree else None
         # It counts from the fork on, when the child was as large as the agent.
-        if last is not None and last > _own_peak_bytes():
+        if last is not None and last > _read_own_peak_bytes():
             return max(last, self._peak or 0)
         return self._peak
 
@@ -83,7 +83,7 @@ class Sampler:
         self._stolen = system.stolen_s()
         self._next_s = 0.0
         self.samples: list[dict[str, Any]] = []
-        self.load_before = load1()
+        self.load_before = read_load1()
         self._before = self._server.usage()
         self._own_before_s = self._own_s = time.process_time()
 
@@ -152,14 +152,14 @@ class Sampler:
         return "a process of the server ended, and its counters were lost"
 
 
-def load1() -> Optional[float]:
+def read_load1() -> Optional[float]:
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
         return None
 
 
-def _own_peak_bytes() -> int:
+def _read_own_peak_bytes() -> int:
     if resource is None:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024

@@ -65,7 +65,7 @@ def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dic
     of more programs to search.
     """
     read = system.facts()
-    mechanism, available = limits.available()
+    mechanism, available = limits.check_available_limits()
     facts: dict[str, Any] = {
         "system": platform.system(),
         "machine": platform.machine(),
@@ -76,39 +76,39 @@ def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dic
         "threads": os.cpu_count(),
         "load": _load(),
         "time": time.time(),
-        **_disk(root),
+        **_read_disk(root),
         **{name: read.get(name) for name in UNKNOWN_REASONS},
         "limits_mechanism": mechanism,
         "limits_available": available,
-        "tuning_available": tuning.available(),
+        "tuning_available": tuning.list_available_knobs(),
         **programs.inspect_programs(root, wanted),
     }
     facts["os_name"] = facts["os_name"] or facts["system"]
     unknown = [name for name, value in facts.items() if value is None]
     reasons = {name: UNKNOWN_REASONS.get(name, "the system does not report it") for name in unknown}
-    static = static_facts(facts)
+    static = select_static_facts(facts)
     return {
         **facts,
         "reasons": reasons,
         "static": static,
-        "fingerprint": fingerprint(static),
+        "fingerprint": compute_fingerprint(static),
     }
 
 
-def static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+def select_static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of the fingerprint. Memory is rounded: it differs a little between boots."""
     static = {name: facts.get(name) for name in STATIC}
     memory = static["memory_bytes"]
     return {**static, "memory_bytes": int(float(f"{memory:.3g}")) if memory else None}
 
 
-def fingerprint(static: Mapping[str, Any]) -> str:
+def compute_fingerprint(static: Mapping[str, Any]) -> str:
     """Return SHA-256 of the static facts: it differs for another or a changed machine."""
     text = json.dumps({name: static.get(name) for name in STATIC}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _disk(root: Optional[Path]) -> dict[str, Optional[int]]:
+def _read_disk(root: Optional[Path]) -> dict[str, Optional[int]]:
     try:
         disk = shutil.disk_usage(root or Path.cwd())
     except OSError:

@@ -28,13 +28,13 @@ def detect_hypervisor(vendor_and_product: str) -> Optional[str]:
     """Return the hypervisor by DMI's vendor and product, separated by a space; None if unknown."""
     if vendor_and_product.startswith("Amazon EC2"):
         return None if vendor_and_product.endswith(".metal") else "amazon"
-    return _first(_NAMES, vendor_and_product)
+    return _find_first(_NAMES, vendor_and_product)
 
 
 def detect_clock_hypervisor(available: str) -> Optional[str]:
     """Return the hypervisor whose clock source is available in a Linux kernel."""
-    return _first(_CLOCKS, available)
+    return _find_first(_CLOCKS, available)
 
 
-def _first(table: tuple[tuple[str, str], ...], text: str) -> Optional[str]:
+def _find_first(table: tuple[tuple[str, str], ...], text: str) -> Optional[str]:
     return next((kind for name, kind in table if name in text), None)

@@ -65,7 +65,9 @@ class Confinement:
         supported = [
             name for name in wanted if hierarchy and _CONTROLLER[name] in hierarchy.folders
         ]
-        self._refused.update({name: _refusal(name) for name in wanted if name not in supported})
+        self._refused.update(
+            {name: _describe_refusal(name) for name in wanted if name not in supported}
+        )
         if not supported or hierarchy is None:
             return None
         try:
@@ -74,7 +76,7 @@ class Confinement:
             if more:
                 group.set_processes(PROCESSES)
         except OSError as error:
-            self._refused.update({name: _refusal(name, str(error)) for name in supported})
+            self._refused.update({name: _describe_refusal(name, str(error)) for name in supported})
             return None
         for name in supported:
             self._set(group, name)
@@ -89,7 +91,7 @@ class Confinement:
         try:
             setters[name](getattr(self._limits, name))
         except OSError as error:
-            self._refused[name] = _refusal(name, str(error))
+            self._refused[name] = _describe_refusal(name, str(error))
 
     def enter(self) -> None:
         """Apply the limits in the child, before its program, and report the result.
@@ -98,14 +100,14 @@ class Confinement:
         """
         entered = self._group.enter() if self._group else {}
         refused = {
-            name: _refusal(name, entered[controller])
+            name: _describe_refusal(name, entered[controller])
             for name, controller in _CONTROLLER.items()
             if controller in entered
         }
         if self._limits.cpus is not None and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, self._limits.cpus)
         refused.update(self._lower_resources({**self._refused, **refused}))
-        os.write(self._write, json.dumps({"refused": refused, **_own_limits()}).encode())
+        os.write(self._write, json.dumps({"refused": refused, **_read_own_limits()}).encode())
 
     def _lower_resources(self, refused: dict[str, str]) -> dict[str, str]:
         limits, refusals = self._limits, {}
@@ -192,7 +194,7 @@ def _check_cpus(cpus: tuple[int, ...]) -> None:
         raise AgentError(f"cannot run on CPUs {list(cpus)}, this host has {count} from 0 on")
 
 
-def _refusal(name: str, reason: str = "no control group can be created here") -> str:
+def _describe_refusal(name: str, reason: str = "no control group can be created here") -> str:
     fallbacks = {
         "cpus": "an affinity is used instead",
         "cpu_quota": "there is no other way to enforce a quota",
@@ -236,23 +238,23 @@ def describe_exit(code: int) -> str:
     return str(code)
 
 
-def _own_limits() -> dict[str, Any]:
+def _read_own_limits() -> dict[str, Any]:
     """Return the limits of the calling process, from the kernel."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "open_files": _soft_limit(resource.RLIMIT_NOFILE),
-        "address_space": _soft_limit(resource.RLIMIT_AS),
-        "file_bytes": _soft_limit(resource.RLIMIT_FSIZE),
-        "processes": _soft_limit(resource.RLIMIT_NPROC),
+        "open_files": _read_soft_limit(resource.RLIMIT_NOFILE),
+        "address_space": _read_soft_limit(resource.RLIMIT_AS),
+        "file_bytes": _read_soft_limit(resource.RLIMIT_FSIZE),
+        "processes": _read_soft_limit(resource.RLIMIT_NPROC),
     }
 
 
-def _soft_limit(kind: int) -> Optional[int]:
+def _read_soft_limit(kind: int) -> Optional[int]:
     soft: int = resource.getrlimit(kind)[0]
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def available() -> tuple[str, list[str]]:
+def check_available_limits() -> tuple[str, list[str]]:
     """Return the mechanism of this host, checked by creating a group, and the possible limits."""
     hierarchy = find_hierarchy()
     try:

@@ -8,8 +8,8 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from .ports import address_family
-from .process_table import HAS_PROC, family
+from .ports import get_address_family
+from .process_table import HAS_PROC, find_family
 from .processes import Child
 from .system import snapshot
 
@@ -35,7 +35,7 @@ def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
     # Without any the listener is elsewhere, such as in another network namespace.
     if not inodes:
         return None
-    pids = child.tree() | (family(snapshot(), {os.getpid()}) - {os.getpid()})
+    pids = child.tree() | (find_family(snapshot(), {os.getpid()}) - {os.getpid()})
     try:
         ours = set().union(*(_open_sockets(pid) for pid in pids))
     except PermissionError:
@@ -45,11 +45,11 @@ def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
 
 def find_listening_sockets(address: str, port: int) -> list[ListeningSocket]:
     """Return the listening sockets that a connection to this address can reach."""
-    forms = _address_forms(address)
-    return [item for item in _all_listening_sockets(port) if item.address in forms]
+    forms = _list_address_forms(address)
+    return [item for item in _list_listening_sockets(port) if item.address in forms]
 
 
-def _all_listening_sockets(port: int) -> list[ListeningSocket]:
+def _list_listening_sockets(port: int) -> list[ListeningSocket]:
     sockets = []
     for name in ("tcp", "tcp6"):
         try:
@@ -65,16 +65,16 @@ def _all_listening_sockets(port: int) -> list[ListeningSocket]:
     return sockets
 
 
-def _address_forms(address: str) -> set[str]:
+def _list_address_forms(address: str) -> set[str]:
     """Return the address as in the tables, and the wildcard addresses."""
-    packed = socket.inet_pton(address_family(address), address)
-    forms = {_hex_address(packed), "0" * 32}
+    packed = socket.inet_pton(get_address_family(address), address)
+    forms = {_format_hex_address(packed), "0" * 32}
     if len(packed) == 4:
-        forms |= {_hex_address(bytes(10) + b"\xff\xff" + packed), "0" * 8}
+        forms |= {_format_hex_address(bytes(10) + b"\xff\xff" + packed), "0" * 8}
     return forms
 
 
-def _hex_address(packed: bytes) -> str:
+def _format_hex_address(packed: bytes) -> str:
     """Return words of 32 bits, each in the machine's byte order: 127.0.0.1 is 0100007F."""
     words = struct.unpack(f"={len(packed) // 4}I", packed)
     return "".join(f"{word:08X}" for word in words)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from .. import lock
-from ..paths import StepDir, all_steps
+from ..paths import StepDir, list_steps
 from .process_table import HAS_PROC
 from .processes import MARK, kill_marked
 
@@ -17,16 +17,16 @@ def kill_orphans(root: Path) -> list[StepDir]:
 
     It does nothing on systems that do not show the environment of processes (all but Linux).
     """
-    left = _marked_below(root)
+    left = _find_marked_steps(root)
     steps = []
-    for step in all_steps(root) if left else ():
+    for step in list_steps(root) if left else ():
         if str(step.path) in left and not lock.is_held(step.lock):
             kill_marked(step.path)
             steps.append(step)
     return steps
 
 
-def _marked_below(root: Path) -> set[str]:
+def _find_marked_steps(root: Path) -> set[str]:
     """Return the folders of all steps below `root` with a living process."""
     start = f"{MARK}={root}{os.sep}".encode()
     steps = set()

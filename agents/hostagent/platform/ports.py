@@ -11,18 +11,18 @@ from ..errors import TrialFailed
 from .process_table import HAS_PROC
 
 
-def free_port(address: str, wanted: Optional[int]) -> int:
+def find_free_port(address: str, wanted: Optional[int]) -> int:
     """Return a port of `address` that is free now; `wanted`: the only acceptable one."""
-    with socket.socket(address_family(address)) as probe:
+    with socket.socket(get_address_family(address)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, wanted or 0))
         except OSError as error:
-            raise _refusal(address, wanted, error) from error
+            raise _build_refusal(address, wanted, error) from error
         return int(probe.getsockname()[1])
 
 
-def address_family(address: str) -> socket.AddressFamily:
+def get_address_family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
@@ -30,21 +30,21 @@ def format_host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def _refusal(address: str, wanted: Optional[int], error: OSError) -> TrialFailed:
+def _build_refusal(address: str, wanted: Optional[int], error: OSError) -> TrialFailed:
     if wanted is None:
         return TrialFailed("internal", f"this host cannot listen on {address}: {error}")
     return TrialFailed(
         "port_in_use",
-        f"port {wanted} of {address} is taken{_holder(wanted)} ({error.strerror}); stop "
+        f"port {wanted} of {address} is taken{_describe_holder(wanted)} ({error.strerror}); stop "
         "what holds it, or leave the port out of the definition so that one is chosen",
     )
 
 
-def _holder(port: int) -> str:
+def _describe_holder(port: int) -> str:
     """Return the program that listens there, as ` by NAME (pid N)`, or "" if unknown."""
     if not HAS_PROC:
         return ""
-    inodes = _listening_inodes(port)
+    inodes = _list_listening_inodes(port)
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             links = {str(link.readlink()) for link in (entry / "fd").iterdir()}
@@ -53,7 +53,7 @@ def _holder(port: int) -> str:
     return ""
 
 
-def _listening_inodes(port: int) -> set[str]:
+def _list_listening_inodes(port: int) -> set[str]:
     lines: list[str] = []
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):

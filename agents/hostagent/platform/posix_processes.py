@@ -23,7 +23,7 @@ from ..errors import AgentError
 from ..sandbox.user import Account
 from .limits import NONE, Confinement, Limits, confine
 from .linux import cgroups
-from .process_table import HAS_PROC, family
+from .process_table import HAS_PROC, find_family
 from .system import find_marked, snapshot, tree_usage
 from .usage import Usage
 
@@ -81,7 +81,7 @@ class Child:
         except BaseException as error:
             self._confinement.abandon()
             if isinstance(error, subprocess.SubprocessError):
-                raise AgentError(_preparation_error(self.name, limits, account)) from error
+                raise AgentError(_describe_preparation_error(self.name, limits, account)) from error
             raise
         self.pid = self._popen.pid
         self._adopts = adopts
@@ -135,7 +135,7 @@ class Child:
                 and _started.isdisjoint({process.pid, process.session} - {self.pid})
             }
         roots |= self._confinement.members()
-        return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
+        return {pid for pid in find_family(table, roots) if pid in table} - {os.getpid()}
 
     def usage(self) -> Optional[Usage]:
         """Return the usage so far of the living processes of the tree; None without any."""
@@ -156,7 +156,7 @@ class Child:
         def relatives() -> set[int]:
             table = snapshot()
             own = {p.pid for p in table.values() if self.pid in (p.pid, p.group, p.session)}
-            return family(table, own) if own else set()
+            return find_family(table, own) if own else set()
 
         kill_all(relatives)
         self._end()
@@ -196,7 +196,7 @@ def _prepare(
     return run_before_exec
 
 
-def _preparation_error(name: str, limits: Limits, account: Optional[Account]) -> str:
+def _describe_preparation_error(name: str, limits: Limits, account: Optional[Account]) -> str:
     who = f" as {account.name}" if account else ""
     return f"{name} cannot run{who} with {limits}: the kernel refused it before its start"
 
@@ -221,7 +221,7 @@ def kill_descendants() -> None:
     def descendants() -> set[int]:
         table = snapshot()
         children = {item.pid for item in table.values() if item.parent == os.getpid()}
-        return family(table, children) - {os.getpid()} if children else set()
+        return find_family(table, children) - {os.getpid()} if children else set()
 
     kill_all(descendants)
     reap_orphans(())
@@ -241,5 +241,5 @@ def kill_marked(variable: str) -> bool:
     Also removes the control groups of dead supervisors. True if there was anything.
     """
     left = find_marked(variable)
-    kill_all(lambda: family(snapshot(), left) - {os.getpid()} if left else set())
+    kill_all(lambda: find_family(snapshot(), left) - {os.getpid()} if left else set())
     return bool(cgroups.remove_orphans()) or bool(left)

@@ -39,7 +39,7 @@ def find_version(text: str) -> Optional[str]:
     return match.group() if match else None
 
 
-def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
+def read_tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
     """Return the version of the load tool `name` at `path`; None if unknown.
 
     Raises OSError if it cannot be started.
@@ -58,10 +58,10 @@ def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Option
     version = None
     if done.returncode == 0 or name in COMPLAINING:
         version = find_version(done.stdout.decode("utf-8", "replace"))
-    return version or module_version(path)
+    return version or read_module_version(path)
 
 
-def module_version(path: str | Path) -> Optional[str]:
+def read_module_version(path: str | Path) -> Optional[str]:
     """Return the module version of an installed Go program, as its linker wrote it.
 
     None for other programs, and for those built from a checkout. A ghz of `go install` reports the
@@ -73,10 +73,10 @@ def module_version(path: str | Path) -> Optional[str]:
     except (OSError, ValueError):  # an empty file cannot be mapped
         return None
     with program:
-        return _main_module(program) if len(program) <= _FILE_BYTES else None
+        return _find_main_module(program) if len(program) <= _FILE_BYTES else None
 
 
-def _main_module(program: mmap.mmap) -> Optional[str]:
+def _find_main_module(program: mmap.mmap) -> Optional[str]:
     at = program.find(_BUILD_INFO)
     while at >= 0:
         if at % _ALIGNMENT == 0:
@@ -87,7 +87,7 @@ def _main_module(program: mmap.mmap) -> Optional[str]:
     return None
 
 
-def tool_features(name: str, path: str | Path, timeout_s: float = 5.0) -> Optional[list[str]]:
+def read_tool_features(name: str, path: str | Path, timeout_s: float = 5.0) -> Optional[list[str]]:
     """Return the optional features of this build of the load tool, such as "http3" for oha.
 
     None for a tool without optional features, or without an answer.

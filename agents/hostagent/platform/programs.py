@@ -21,7 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from ..files import write_json
-from .program_versions import ARGUMENTS, COMPLAINING, find_version, module_version, tool_features
+from .program_versions import (
+    ARGUMENTS,
+    COMPLAINING,
+    find_version,
+    read_module_version,
+    read_tool_features,
+)
 
 CACHE = "programs.json"
 _FRESH_S = 86_400.0
@@ -124,7 +130,7 @@ def inspect_programs(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[s
     paths = {name: location.path for name, location in locations.items()}
     programs = _describe_programs(root, paths, arguments, wanted)
     facts = {
-        name: _program_facts(program, locations[name].outside_path)
+        name: _read_program_facts(program, locations[name].outside_path)
         for name, program in programs.items()
         if program["version"] or not _is_shim(program["path"])
     }
@@ -172,7 +178,7 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
     """Return the programs that exist; load tools and git only on the PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     real = [folder for folder in folders if os.path.basename(folder) != _SHIMS]
-    other_path = os.pathsep.join([*real, *version_manager_folders()])
+    other_path = os.pathsep.join([*real, *list_version_manager_folders()])
     locations = {}
     for name in names:
         first = shutil.which(name)
@@ -184,7 +190,7 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
     return locations
 
 
-def version_manager_folders() -> list[str]:
+def list_version_manager_folders() -> list[str]:
     """Return the program folders of version managers, newer versions first."""
     home = Path.home()
     pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_parse_version, reverse=True)
@@ -200,7 +206,7 @@ def _is_shim(path: str) -> bool:
     return os.path.basename(os.path.dirname(path)) == _SHIMS
 
 
-def _program_facts(program: Mapping[str, Any], outside_path: bool) -> dict[str, Any]:
+def _read_program_facts(program: Mapping[str, Any], outside_path: bool) -> dict[str, Any]:
     facts = {name: program[name] or None for name in ("path", "version", "sha256")}
     if program["features"] is not None:
         facts["features"] = program["features"]
@@ -222,13 +228,13 @@ def _query_versions(
             "version": None,
             "sha256": None,
             "features": None,
-            **_cache_stamp(path),
+            **_build_cache_stamp(path),
         }
         with contextlib.suppress(OSError):
             queries.append(VersionQuery(name, path, arguments[name]))
     for name in NEEDED:
         if name in programs:
-            programs[name]["sha256"] = _sha256(paths[name])
+            programs[name]["sha256"] = _compute_sha256(paths[name])
     for query in queries:
         limit_s = _NEEDED_S if query.name in needed else _WELCOME_S
         programs[query.name]["version"] = query.answer(began + limit_s)
@@ -241,8 +247,8 @@ def _query_versions(
 def _add_details(name: str, program: dict[str, Any]) -> None:
     """Add what a load tool does not report itself: its module version and its features."""
     if program["version"] == "":
-        program["version"] = module_version(program["path"]) or ""
-    program["features"] = tool_features(name, program["path"])
+        program["version"] = read_module_version(program["path"]) or ""
+    program["features"] = read_tool_features(name, program["path"])
 
 
 def _read_cache(root: Optional[Path]) -> dict[str, Any]:
@@ -269,15 +275,15 @@ def _write_cache(root: Optional[Path], programs: Mapping[str, dict[str, Any]]) -
 
 
 def _is_fresh(cached: Optional[dict[str, Any]], path: str) -> bool:
-    return cached is not None and cached["stamp"] == _cache_stamp(path)["stamp"]
+    return cached is not None and cached["stamp"] == _build_cache_stamp(path)["stamp"]
 
 
-def _cache_stamp(path: str) -> dict[str, Any]:
+def _build_cache_stamp(path: str) -> dict[str, Any]:
     stat = os.stat(path)
     return {"stamp": [_FORMAT, stat.st_mtime_ns, stat.st_size], "until": time.time() + _FRESH_S}
 
 
-def _sha256(path: str) -> Optional[str]:
+def _compute_sha256(path: str) -> Optional[str]:
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()

@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 from ..errors import TrialFailed
 from ..files import write_json
-from .grpc_status import code_number, failure
+from .grpc_status import classify_failure, get_code_number
 from .json_stream import read_object
 from .request_counter import RequestCounter
 from .schedule import Schedule, compute_schedule
@@ -40,12 +40,12 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     counter = RequestCounter(warmup_s)
     counter.reports_errors()
     _check_complete(report, calls)
-    for kind, text, count in failures(report["errorDistribution"]):
+    for kind, text, count in iterate_failures(report["errorDistribution"]):
         counter.fail(kind, text, count)
     rate = report["options"].get("rps") or None
     # ghz may make a few calls after the end of its duration before it stops, and it waits
     # for one interval before the first.
-    interval_ns = _interval_ns(rate)
+    interval_ns = _compute_interval_ns(rate)
     stop_ns = (report["options"].get("duration") or math.inf) - (interval_ns or 0)
     for start_ns, end_ns, code in calls.timed(interval_ns):
         if start_ns <= stop_ns:
@@ -54,16 +54,16 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     write_json(out, report)
     return counter.rows_json(
         n=calls.answered,
-        percentiles=_percentiles(sorted(calls.good_latencies())),
+        percentiles=_compute_percentiles(sorted(calls.good_latencies())),
         protocol="grpc",
         corrected=rate is not None,
     )
 
 
-def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
+def iterate_failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
     """(class, text, calls) of all calls without a response, from ghz's `errorDistribution`."""
     for text, count in distribution.items():
-        kind = failure(find_code(text), text)
+        kind = classify_failure(find_code(text), text)
         if kind is not None:
             yield kind, text, count
 
@@ -71,16 +71,16 @@ def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
 def find_code(text: str) -> Optional[int]:
     """Return the code in `rpc error: code = NotFound desc = …`."""
     head, _, rest = text.partition("code = ")
-    return code_number(rest.partition(" ")[0]) if head == "rpc error: " else None
+    return get_code_number(rest.partition(" ")[0]) if head == "rpc error: " else None
 
 
-def _interval_ns(rate: Optional[int]) -> Optional[int]:
+def _compute_interval_ns(rate: Optional[int]) -> Optional[int]:
     """Return the interval as ghz's own pacer computes it."""
     return None if rate is None else _SECOND_NS // rate
 
 
 def _check_complete(report: Mapping[str, Any], calls: _Calls) -> None:
-    failed = sum(count for _, _, count in failures(report["errorDistribution"]))
+    failed = sum(count for _, _, count in iterate_failures(report["errorDistribution"]))
     answered = report["count"] - failed
     if calls.answered < answered:
         raise TrialFailed(
@@ -99,9 +99,9 @@ class _Calls:
         self._code = array("b")
 
     def add(self, detail: Mapping[str, Any]) -> None:
-        self._end_ns.append(_epoch_ns(detail["timestamp"]))
+        self._end_ns.append(_parse_epoch_ns(detail["timestamp"]))
         self._latency_ns.append(detail["latency"])
-        self._code.append(_outcome(detail["status"], detail["error"]))
+        self._code.append(_classify_outcome(detail["status"], detail["error"]))
 
     @property
     def answered(self) -> int:
@@ -125,20 +125,20 @@ class _Calls:
 
 
 @functools.lru_cache(maxsize=4096)
-def _outcome(status: str, error: str) -> int:
-    code = code_number(status)
-    return _NO_ANSWER if code is None or (code and failure(code, error)) else code
+def _classify_outcome(status: str, error: str) -> int:
+    code = get_code_number(status)
+    return _NO_ANSWER if code is None or (code and classify_failure(code, error)) else code
 
 
-def _epoch_ns(text: str) -> int:
+def _parse_epoch_ns(text: str) -> int:
     """Return nanoseconds of `2026-11-21T10:35:00.123456789+01:00`; fraction optional, Z allowed."""
     zone = text[-1:] if text.endswith("Z") else text[-6:]
     fraction = text[20 : -len(zone)]
-    return _second(text[:19], zone) * _SECOND_NS + int(fraction.ljust(9, "0"))
+    return _parse_second(text[:19], zone) * _SECOND_NS + int(fraction.ljust(9, "0"))
 
 
 @functools.lru_cache(maxsize=64)
-def _second(text: str, zone: str) -> int:
+def _parse_second(text: str, zone: str) -> int:
     seconds = calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     if zone == "Z":
         return seconds
@@ -146,7 +146,7 @@ def _second(text: str, zone: str) -> int:
     return seconds - offset if zone[0] == "+" else seconds + offset
 
 
-def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
+def _compute_percentiles(ordered_ns: list[int]) -> dict[str, float]:
     """Return the percentiles in seconds, by ghz's rule."""
     percentiles = {}
     for percentile in PERCENTILES if ordered_ns else ():

@@ -39,13 +39,13 @@ _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 
 
-def code_number(name: str) -> Optional[int]:
+def get_code_number(name: str) -> Optional[int]:
     """Return the code of a name such as `NotFound`; None for a name that gRPC does not have."""
     return _NUMBERS.get(name)
 
 
 @functools.lru_cache(maxsize=4096)
-def failure(code: Optional[int], text: str) -> Optional[str]:
+def classify_failure(code: Optional[int], text: str) -> Optional[str]:
     """Return the class of a call without a response; None if the server sent this code.
 
     `text` is the message of the client. An exceeded deadline is always a timeout, on both sides.

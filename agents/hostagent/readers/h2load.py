@@ -28,9 +28,9 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     counter, failed = RequestCounter(warmup_s), 0
     with open(rows, encoding="ascii", errors="replace") as lines:
         # The log is ordered by the ends of the requests.
-        first_us = min((start_us for start_us, _, _ in _requests(lines)), default=0)
+        first_us = min((start_us for start_us, _, _ in _iterate_requests(lines)), default=0)
         lines.seek(0)
-        for start_us, status, us in _requests(lines):
+        for start_us, status, us in _iterate_requests(lines):
             start_s = (start_us - first_us) / 1e6
             if status < 0:
                 failed += 1
@@ -44,7 +44,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     return reduced
 
 
-def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
+def _iterate_requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
     """Start, status and latency of each line; TrialFailed for an incomplete one."""
     for number, line in enumerate(lines, 1):
         try:

@@ -29,14 +29,14 @@ def read_object(path: Path, array: str, add: Callable[[Any], None]) -> dict[str,
             name = text.value()
             text.expect(":")
             if name == array and text.skip("["):
-                _elements(text, add)
+                _read_elements(text, add)
             else:
                 members[name] = text.value()
             text.skip(",")
     return members
 
 
-def _elements(text: _Buffer, add: Callable[[Any], None]) -> None:
+def _read_elements(text: _Buffer, add: Callable[[Any], None]) -> None:
     while not text.skip("]"):
         add(text.value())
         text.skip(",")

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Optional
 
 from ..errors import TrialFailed
 from ..files import write_json
-from .grpc_status import failure
+from .grpc_status import classify_failure
 from .request_counter import RequestCounter
 from .schedule import Schedule, compute_schedule
 
@@ -55,7 +55,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     counter.reports_errors()
     for (kind, text), count in rows.failures.items():
         counter.fail(kind, text, count)
-    stop_ns = _duration_ns(load)
+    stop_ns = _parse_duration_ns(load)
     for request in rows.requests(load["rate"]):
         if request.start_ns < stop_ns:
             _add(counter, request, rows.is_grpc)
@@ -84,7 +84,7 @@ def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
     )
 
 
-def _duration_ns(load: Mapping[str, Any]) -> float:
+def _parse_duration_ns(load: Mapping[str, Any]) -> float:
     """Return the value of `6500ms`, as our adapter writes it; infinite without a duration."""
     text = load.get("duration")
     return math.inf if text is None else int(text[: -len("ms")]) * 1_000_000
@@ -134,7 +134,7 @@ class _Rows:
         if status == 0:
             status = _NO_ANSWER
             code, text = self._cell(row, "error_code"), self._cell(row, "error")
-            self._fail(_class(int(code or 0), text), text)
+            self._fail(_classify_status(int(code or 0), text), text)
         elif protocol:
             self._protocols.add(_PROTOCOLS.get(protocol, protocol))
         self._begin(row, status)
@@ -166,7 +166,7 @@ class _Rows:
         if request is None:
             self._unasked[row[-1]] = text
         elif self._status[request] >= 0:
-            kind = failure(self._status[request], text)
+            kind = classify_failure(self._status[request], text)
             if kind is not None:
                 self._status[request] = _NO_ANSWER
                 self._fail(kind, text)
@@ -175,7 +175,7 @@ class _Rows:
         self._of_vu.pop(row[-1], None)
         text = self._unasked.pop(row[-1], None)
         if text is not None:
-            self._fail(failure(14, text) or "other", text)
+            self._fail(classify_failure(14, text) or "other", text)
             self._dropped_ns.append(int(row[1]) - round(float(row[2]) * 1e6))
 
     def _dropped(self, row: Sequence[str]) -> None:
@@ -229,9 +229,9 @@ class _Rows:
         return compute_schedule(starts, self._dropped_ns, 1000 * _SECOND_NS // round(rate * 1000))
 
 
-def _class(code: int, text: str) -> str:
+def _classify_status(code: int, text: str) -> str:
     if "too many open files" in text:
         return "client_fd_limit"
     if code < _CLASSES[0][0]:
-        return failure(14, text) or "other"
+        return classify_failure(14, text) or "other"
     return [kind for least, kind in _CLASSES if code >= least][-1]

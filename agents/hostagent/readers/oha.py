@@ -47,10 +47,10 @@ def _summarise_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
         for start_s, end_s, us, status, size, count in database.execute(_GROUPS, parameters):
             good = 200 <= status < 400
             counter.add(start_s, end_s, us, good, status, size, count=count)
-        return counter.rows_json(percentiles=_percentiles(database))
+        return counter.rows_json(percentiles=_compute_percentiles(database))
 
 
-def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
+def _compute_percentiles(rows: sqlite3.Connection) -> dict[str, float]:
     """Return the percentiles of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
     durations = [row[0] for row in rows.execute("SELECT duration FROM oha ORDER BY duration")]
     n = len(durations)
@@ -61,7 +61,7 @@ def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
     }
 
 
-def errors(out: Path) -> int:
+def count_errors(out: Path) -> int:
     """Return the number of requests of the whole load without a response, from oha's report.
 
     Requests in progress at the end of the load are not errors.

@@ -24,7 +24,7 @@ from typing import Any, Optional
 from .ghz import read as ghz
 from .h2load import read as h2load
 from .k6 import read as k6
-from .oha import errors as oha_errors
+from .oha import count_errors as count_oha_errors
 from .oha import read as oha
 from .script import read as script
 from .wrk import read as wrk
@@ -41,7 +41,7 @@ READERS: Mapping[str, Reader] = {
 }
 
 #: Readers whose rows have no errors: they count the errors of the whole load in the report.
-_ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": oha_errors}
+_ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": count_oha_errors}
 
 
 def count_errors(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:

@@ -134,13 +134,13 @@ class RequestCounter:
             "schema": SCHEMA,
             "all": {"n": self._n if n is None else n, "percentiles": dict(percentiles or {})},
             "window": {"start_s": self._warmup_s, "end_s": self._end_s},
-            "ok": _distribution(self._ok),
-            "other": _distribution(self._other),
+            "ok": _build_distribution(self._ok),
+            "other": _build_distribution(self._other),
             "by_status": dict(sorted(self._by_status.items())) or self._empty_statuses(),
             "bytes": self._size,
             "length": self._length(),
-            "warmup": {"n": self._warmup_n, "slices": _slices(self._warmup)},
-            "slices": _slices(self._seconds),
+            "warmup": {"n": self._warmup_n, "slices": _build_slices(self._warmup)},
+            "slices": _build_slices(self._seconds),
             "errors": self._errors,
             "error_texts": {kind: texts for kind, texts in self._texts.items() if texts},
             "protocol": protocol,
@@ -163,30 +163,30 @@ def _add_sizes(total: Optional[int], size: Optional[int], count: int) -> Optiona
     return None if total is None or size is None else total + size * count
 
 
-def _distribution(values: Mapping[int, int]) -> dict[str, list[int]]:
+def _build_distribution(values: Mapping[int, int]) -> dict[str, list[int]]:
     ordered = sorted(values)
     return {"value_us": ordered, "count": [values[us] for us in ordered]}
 
 
-def _slices(seconds: Mapping[int, _Second]) -> list[dict[str, Any]]:
-    return [_slice(t, seconds[t]) for t in sorted(seconds)]
+def _build_slices(seconds: Mapping[int, _Second]) -> list[dict[str, Any]]:
+    return [_build_slice(t, seconds[t]) for t in sorted(seconds)]
 
 
-def _slice(t: int, second: _Second) -> dict[str, Any]:
+def _build_slice(t: int, second: _Second) -> dict[str, Any]:
     pairs = sorted(second.counts.items())
     return {
         "t": t,
         "answered": second.answered,
         "ok": second.ok,
         "bytes": second.size,
-        "p50_us": nearest_rank(pairs, second.answered, 50),
-        "p90_us": nearest_rank(pairs, second.answered, 90),
-        "p99_us": nearest_rank(pairs, second.answered, 99),
+        "p50_us": find_nearest_rank(pairs, second.answered, 50),
+        "p90_us": find_nearest_rank(pairs, second.answered, 90),
+        "p99_us": find_nearest_rank(pairs, second.answered, 99),
         "max_us": pairs[-1][0],
     }
 
 
-def nearest_rank(pairs: list[tuple[int, int]], n: int, percentile: float) -> Optional[int]:
+def find_nearest_rank(pairs: list[tuple[int, int]], n: int, percentile: float) -> Optional[int]:
     """Return the value at rank ceil(percentile/100 · n) of `n` in (value, count) pairs in order."""
     # The product is rounded first: 99.9 % of 1000 is rank 999, not the 1000 of floating point.
     left = max(1, math.ceil(round(percentile * n / 100, 6)))

@@ -102,15 +102,15 @@ class _ScriptOutput:
         )
 
     def _request(self, line: Mapping[str, Any]) -> None:
-        us = _latency(line.get("latency_us"))
-        start_s = _optional(line, "start_s", _seconds)
+        us = _parse_latency(line.get("latency_us"))
+        start_s = _parse_optional(line, "start_s", _parse_seconds)
         self._counter.add(
             start_s,
             None if start_s is None else start_s + us / 1e6,
             us,
             _flag(line, "ok", required=True),
-            _optional(line, "status", _status),
-            _optional(line, "bytes", _whole_number),
+            _parse_optional(line, "status", _parse_status),
+            _parse_optional(line, "bytes", _parse_whole_number),
         )
 
     def _latencies(self, line: Mapping[str, Any]) -> None:
@@ -120,10 +120,10 @@ class _ScriptOutput:
         if len(values) != len(counts):
             raise _InvalidLine(f"value_us has {len(values)} entries and count {len(counts)}")
         good = _flag(line, "ok", required=False, default=True)
-        status = _optional(line, "status", _status)
+        status = _parse_optional(line, "status", _parse_status)
         for us, count in zip(values, counts):
-            if _whole_number(count, "count"):
-                self._counter.add(None, None, _latency(us), good, status, count=count)
+            if _parse_whole_number(count, "count"):
+                self._counter.add(None, None, _parse_latency(us), good, status, count=count)
 
     def _error(self, line: Mapping[str, Any]) -> None:
         kind, text = line.get("class"), line.get("text", "")
@@ -131,7 +131,7 @@ class _ScriptOutput:
             raise _InvalidLine(f"class is {kind!r}, expected a word such as timeout or refused")
         if not isinstance(text, str):
             raise _InvalidLine(f"text is {text!r}, expected a text")
-        count = _whole_number(line.get("count", 1), "count")
+        count = _parse_whole_number(line.get("count", 1), "count")
         if count:
             self._counter.fail(kind, text, count)
 
@@ -154,12 +154,12 @@ class _ScriptOutput:
         self._protocol = spoken
 
     def _done(self, line: Mapping[str, Any]) -> None:
-        self.ended_s = _optional(line, "ended_s", _seconds)
+        self.ended_s = _parse_optional(line, "ended_s", _parse_seconds)
         self._corrected = _flag(line, "corrected", required=False, default=False)
         self.is_done = True
 
 
-def _optional(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
+def _parse_optional(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
     """Return None if it is missing or null."""
     value = line.get(name)
     return None if value is None else check(value, name)
@@ -171,27 +171,27 @@ def _number(value: Any, name: str) -> float:
     return float(value)
 
 
-def _seconds(value: Any, name: str) -> float:
+def _parse_seconds(value: Any, name: str) -> float:
     seconds = _number(value, name)
     if not 0 <= seconds <= MAX_LATENCY_US / 1e6:
         raise _InvalidLine(f"{name} is {value!r}, expected seconds since the load began")
     return seconds
 
 
-def _latency(value: Any) -> float:
+def _parse_latency(value: Any) -> float:
     us = _number(value, "latency_us")
     if not 0 <= us <= MAX_LATENCY_US:
         raise _InvalidLine(f"a latency is {value!r}, expected microseconds")
     return us
 
 
-def _whole_number(value: Any, name: str) -> int:
+def _parse_whole_number(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _InvalidLine(f"{name} is {value!r}, expected a whole number from 0 on")
     return value
 
 
-def _status(value: Any, name: str) -> str:
+def _parse_status(value: Any, name: str) -> str:
     text = str(value)
     if isinstance(value, bool) or not isinstance(value, (int, str)) or not _STATUS.match(text):
         raise _InvalidLine(f"{name} is {value!r}, expected a status such as 200")

@@ -36,14 +36,16 @@ def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, An
             "tool_failed", f"wrk's report is incomplete: {error}; is the disk full?"
         ) from error
     added_to = dict(zip(report.pop("value_us"), report.pop("count")))
-    counts = remove_corrections(added_to, interval_us(report))
-    rows = _counter(report, counts, warmup_s)
+    counts = remove_corrections(added_to, compute_interval_us(report))
+    rows = _build_counter(report, counts, warmup_s)
     report["added"] = sum(added_to.values()) - sum(counts.values())
     write_json(out, report)
     return rows
 
 
-def _counter(report: dict[str, Any], counts: dict[int, int], warmup_s: float) -> dict[str, Any]:
+def _build_counter(
+    report: dict[str, Any], counts: dict[int, int], warmup_s: float
+) -> dict[str, Any]:
     counter = RequestCounter(warmup_s)
     # If some responses are bad, none can be counted as good.
     good = not report["errors"]["status"]
@@ -56,7 +58,7 @@ def _counter(report: dict[str, Any], counts: dict[int, int], warmup_s: float) ->
     return counter.rows_json()
 
 
-def interval_us(report: dict[str, Any]) -> int:
+def compute_interval_us(report: dict[str, Any]) -> int:
     """Return the mean time between two responses of a connection, by wrk's rule; 0 without any."""
     requests = report["requests"] // report["connections"]
     return int(report["duration_us"] // requests) if requests else 0

@@ -39,7 +39,7 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
     sandbox = Sandbox(step, plan)
     sandbox.close_all()
     try:
-        with _tuning(step, plan, journal):
+        with _tune_host(step, plan, journal):
             _run_plan(step, plan, journal, sandbox)
     finally:
         kill_descendants()
@@ -47,7 +47,7 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
 
 
 @contextlib.contextmanager
-def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
+def _tune_host(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
     if not plan.tuning:
         yield
         return

@@ -11,7 +11,7 @@ from importlib import import_module
 from .. import lock
 from ..errors import Aborted, Busy
 from ..files import write_bytes
-from ..paths import StepDir, host_lock
+from ..paths import StepDir, get_host_lock
 from ..step.journal import Journal
 from ..step.plan import Plan
 
@@ -29,10 +29,10 @@ class WorkLocks:
         self.are_held = step_lock is not None
         if step_lock is None:
             return
-        host_fd = lock.take(host_lock(step.root), str(step), lock.PATIENCE_S)
+        host_fd = lock.take(get_host_lock(step.root), str(step), lock.PATIENCE_S)
         if host_fd is None:
             os.close(step_lock)
-            holder = lock.holder(host_lock(step.root)) or "another step"
+            holder = lock.read_holder(get_host_lock(step.root)) or "another step"
             raise Busy(f"{holder} uses this host; wait for its end, or stop it")
         self._fds = [host_fd, step_lock]
 

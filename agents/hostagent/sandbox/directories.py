@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Optional
 
 from ..files import remove_tree
-from ..paths import SCRATCH, StepDir, build_dir, install_dir, installed_for
+from ..paths import SCRATCH, StepDir, build_dir, install_dir, read_install_name
 from ..step.plan import Plan
-from .tls_files import tls_placeholders
+from .tls_files import list_tls_placeholders
 from .user import Account, find_account
 
 #: Next to a tree: the home of all commands and processes of the tree.
@@ -35,7 +35,7 @@ class Sandbox:
         self.account: Optional[Account] = None
         if plan.run_as is not None:
             self.account = find_account(plan.run_as, step.root)
-        self._root, self._tls = step.root, tls_placeholders(step, plan)
+        self._root, self._tls = step.root, list_tls_placeholders(step, plan)
         self._scratch = step.root / SCRATCH
         self._open: list[Path] = []
 
@@ -67,7 +67,7 @@ class Sandbox:
         if self.account is None:
             return
         self.close()
-        installed = installed_for(self._root, tree)
+        installed = read_install_name(self._root, tree)
         places = [build_dir(self._root, tree)]
         if installed is not None:
             places.append(install_dir(self._root, installed))
@@ -98,7 +98,7 @@ class Sandbox:
         """
         if self.account is None:
             return
-        for name in _below(folder):
+        for name in _iterate_below(folder):
             os.chown(name, self.account.uid, self.account.gid, follow_symlinks=False)
 
     def take_back(self, folder: Path) -> None:
@@ -161,7 +161,7 @@ class Sandbox:
         folder.chmod(_TRAVERSABLE)
 
 
-def _below(folder: Path) -> Iterator[str]:
+def _iterate_below(folder: Path) -> Iterator[str]:
     """The folder and all its content; links are not followed."""
     left = [str(folder)]
     while left:

@@ -20,13 +20,13 @@ def write_tls(step: StepDir, plan: Plan) -> None:
             _write(step.tls / f"{name}.pem", pem, 0o600 if name == "key" else 0o644)
 
 
-def tls_placeholders(step: StepDir, plan: Plan) -> dict[str, str]:
+def list_tls_placeholders(step: StepDir, plan: Plan) -> dict[str, str]:
     """Return {ca}, {cert} and {key}, if this host has them."""
     pems = plan.tls._asdict() if plan.tls else {}
     return {name: str(step.tls / f"{name}.pem") for name, pem in pems.items() if pem is not None}
 
 
-def ca_file(step: StepDir, plan: Plan) -> Optional[Path]:
+def get_ca_file(step: StepDir, plan: Plan) -> Optional[Path]:
     """Return the CA of the server under test; None without certificates."""
     return step.tls / "ca.pem" if plan.tls else None
 

@@ -50,11 +50,11 @@ def find_account(name: str, root: Path) -> Account:
 
     AgentError states the obstacle and its fix.
     """
-    why = _obstacle(name)
+    why = _find_obstacle(name)
     if not why:
         status = pwd.getpwnam(name)
         account = Account(name, status.pw_uid, status.pw_gid)
-        why = _owned_path(account, root) or _child_obstacle(account, root)
+        why = _find_owned_path(account, root) or _find_child_obstacle(account, root)
         if not why:
             return account
     raise AgentError(f"measured code cannot run as {name} on this host: {why}")
@@ -65,7 +65,7 @@ def check_user(root: Path, options: Namespace) -> dict[str, Any]:
     return {"user": find_account(options.name, root)._asdict()}
 
 
-def _obstacle(name: str) -> str:
+def _find_obstacle(name: str) -> str:
     if not sys.platform.startswith("linux"):
         return "the agent can start programs as another user only on Linux; name no user"
     try:
@@ -83,7 +83,7 @@ def _obstacle(name: str) -> str:
     return ""
 
 
-def _owned_path(account: Account, root: Path) -> str:
+def _find_owned_path(account: Account, root: Path) -> str:
     """Return the first folder of the agent that the user owns and could replace, or ""."""
     inside = [path for path in root.iterdir() if path.name != SCRATCH] if root.is_dir() else []
     for path in (*root.parents, root, *inside):
@@ -95,7 +95,7 @@ def _owned_path(account: Account, root: Path) -> str:
     return ""
 
 
-def _child_obstacle(account: Account, root: Path) -> str:
+def _find_child_obstacle(account: Account, root: Path) -> str:
     """Return the obstacle that a child process finds after it switched to the user, or ""."""
     read_end, write_end = os.pipe()
     pid = os.fork()
@@ -112,7 +112,7 @@ def _check_as(account: Account, root: Path, write_end: int) -> None:
     code = 1
     try:
         account.become()
-        os.write(write_end, _access_obstacle(root).encode())
+        os.write(write_end, _find_access_obstacle(root).encode())
         code = 0
     except OSError as error:
         obstacle = f"the agent may not switch to that user ({error}); is it in a container?"
@@ -121,7 +121,7 @@ def _check_as(account: Account, root: Path, write_end: int) -> None:
         os._exit(code)
 
 
-def _access_obstacle(root: Path) -> str:
+def _find_access_obstacle(root: Path) -> str:
     """Return the first folder or program that the calling process cannot use as it must, or ""."""
     for folder in (*reversed(root.parents), root):
         if os.access(folder, os.W_OK) and not folder.stat().st_mode & stat.S_ISVTX:

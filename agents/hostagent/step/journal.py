@@ -47,10 +47,10 @@ def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
     except FileNotFoundError:
         return [], offset
     complete = data[: data.rfind(b"\n") + 1]
-    return [_event(line) for line in complete.splitlines()], offset + len(complete)
+    return [_parse_event(line) for line in complete.splitlines()], offset + len(complete)
 
 
-def _event(line: bytes) -> dict[str, Any]:
+def _parse_event(line: bytes) -> dict[str, Any]:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..errors import AgentError, BadPlan
-from ..paths import below, build_dir, check_id, repository
+from ..paths import build_dir, check_id, get_repository, resolve_below
 from ..protocol import SCHEMA
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, Tls, Trial
@@ -36,7 +36,7 @@ def load_plan(path: Path, root: Path) -> Plan:
 
 
 def _plan(node: Node) -> Plan:
-    hosts = {label: _host(item) for label, item in node["hosts"].fields().items()}
+    hosts = {label: _parse_host(item) for label, item in node["hosts"].fields().items()}
     labels = tuple(hosts)
     return Plan(
         job=node["job"].text(),
@@ -48,13 +48,13 @@ def _plan(node: Node) -> Plan:
         hosts=hosts,
         tuning=node["tuning"].mapping(),
         run_as=node["run_as"].optional(Node.text),
-        tls=node["tls"].optional(_tls),
+        tls=node["tls"].optional(_parse_tls),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
         trials=tuple(parse_trial(item, labels) for item in node["trials"].items()),
     )
 
 
-def _host(node: Node) -> Host:
+def _parse_host(node: Node) -> Host:
     return Host(address=node["address"].text(), port=node["port"].optional(Node.whole))
 
 
@@ -90,7 +90,7 @@ def _install(node: Node) -> Install:
     )
 
 
-def _tls(node: Node) -> Tls:
+def _parse_tls(node: Node) -> Tls:
     return Tls(
         ca=node["ca"].text(),
         cert=node["cert"].optional(Node.text),
@@ -126,7 +126,7 @@ def _check_build(build: Build, root: Path) -> None:
     build_dir(root, build.tree)
     _check_source(build, root)
     for name in build.install.files if build.install else ():
-        below(root, name)
+        resolve_below(root, name)
 
 
 def _check_ids(plan: Plan) -> None:
@@ -139,9 +139,9 @@ def _check_ids(plan: Plan) -> None:
 
 def _check_source(build: Build, root: Path) -> None:
     if build.archive is not None:
-        below(root, build.archive)
+        resolve_below(root, build.archive)
     if build.repository is not None:
-        repository(root, build.repository)
+        get_repository(root, build.repository)
         if not _SHA.match(build.commit):
             raise BadPlan(f"plan: {build.commit!r} is not a commit of a repository")
 

@@ -47,15 +47,15 @@ def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
         id=node["id"].text(),
         tree=node["tree"].text(),
         commit=node["commit"].text(),
-        path=_path(node["path"], labels),
-        server=_server(node["server"], labels),
-        ready=_ready(node["ready"], ("h1", "h2", "grpc")),
+        path=_parse_path(node["path"], labels),
+        server=_parse_server(node["server"], labels),
+        ready=_parse_ready(node["ready"], ("h1", "h2", "grpc")),
         checks=tuple(map(_check, node["checks"].items())),
-        services=_services(node["services"], labels),
+        services=_parse_services(node["services"], labels),
         loads=tuple(map(_load, node["loads"].items())),
         search=node["search"].optional(_search),
         files=node["files"].mapping(),
-        tool=_tool(node["tool"]),
+        tool=_parse_tool(node["tool"]),
         cooldown_s=node["cooldown_s"].number(),
         expected_s=node["expected_s"].number(),
     )
@@ -73,40 +73,40 @@ def _parse_choice(node: Node, known: tuple[str, ...], name: str = "") -> str:
     return text
 
 
-def _path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _parse_path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     path = {label: parse_folders(item) for label, item in node.fields().items()}
     if not set(path) <= set(labels):
         raise node.wrong(f"labels of plan.hosts ({', '.join(labels)})")
     return path
 
 
-def _server(node: Node, labels: tuple[str, ...]) -> Server:
+def _parse_server(node: Node, labels: tuple[str, ...]) -> Server:
     return Server(
         on=parse_label(node["on"], labels),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
-        limits=_limits(node["limits"]),
+        limits=_parse_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
     )
 
 
-def _services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
-    services = tuple(_service(item, labels) for item in node.items())
+def _parse_services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
+    services = tuple(_parse_service(item, labels) for item in node.items())
     if len({service.name for service in services}) != len(services):
         raise node.wrong("a unique name for each service")
     return services
 
 
-def _service(node: Node, labels: tuple[str, ...]) -> Service:
+def _parse_service(node: Node, labels: tuple[str, ...]) -> Service:
     service = Service(
         name=node["name"].text(),
         on=parse_label(node["on"], labels),
         processes=node["count"].whole(),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
-        limits=_limits(node["limits"]),
+        limits=_parse_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
-        ready=_ready(node["ready"], ("h1",)),
+        ready=_parse_ready(node["ready"], ("h1",)),
     )
     if service.processes < 1:
         raise node["count"].wrong("1 or more")
@@ -115,7 +115,7 @@ def _service(node: Node, labels: tuple[str, ...]) -> Service:
     return service
 
 
-def _ready(node: Node, protocols: tuple[str, ...]) -> Ready:
+def _parse_ready(node: Node, protocols: tuple[str, ...]) -> Ready:
     return Ready(
         path=node["path"].optional(Node.text),
         status=node["status"].whole(),
@@ -131,35 +131,35 @@ def _check(node: Node) -> Check:
         name=node["name"].text(),
         method=node["method"].text(),
         path=node["path"].text(),
-        headers=tuple(map(_header, node["headers"].items())),
-        body=node["body"].optional(_bytes),
+        headers=tuple(map(_parse_header, node["headers"].items())),
+        body=node["body"].optional(_parse_bytes),
         protocol=_parse_choice(node["protocol"], _PROTOCOLS),
         tls=node["tls"].truth(),
         timeout_s=node["timeout_s"].number(),
         argv=node["argv"].optional(Node.texts),
         status=node["status"].optional(Node.whole),
         response_headers=node["response_headers"].mapping(),
-        response=node["response"].optional(_expected),
+        response=node["response"].optional(_parse_expected),
         encoding=node["encoding"].optional(Node.text),
         grpc_status=node["grpc_status"].optional(Node.whole),
     )
 
 
-def _header(node: Node) -> tuple[str, str]:
+def _parse_header(node: Node) -> tuple[str, str]:
     words = node.texts()
     if len(words) != 2:
         raise node.wrong("a name and a value")
     return words[0], words[1]
 
 
-def _bytes(node: Node) -> bytes:
+def _parse_bytes(node: Node) -> bytes:
     try:
         return base64.b64decode(node.text(), validate=True)
     except binascii.Error as error:
         raise node.wrong("base64") from error
 
 
-def _expected(node: Node) -> Expected:
+def _parse_expected(node: Node) -> Expected:
     fields = node.fields()
     if len(fields) != 1 or not set(fields) <= set(_EXPECTED):
         raise node.wrong(f"one of {', '.join(_EXPECTED)}")
@@ -179,7 +179,7 @@ def _load(node: Node) -> Load:
 
 def _search(node: Node) -> Search:
     return Search(
-        objective=tuple(map(_objective, node["objective"].items())),
+        objective=tuple(map(_parse_objective, node["objective"].items())),
         low=node["low"].number(),
         high=node["high"].number(),
         duration_s=node["duration_s"].number(),
@@ -188,7 +188,7 @@ def _search(node: Node) -> Search:
     )
 
 
-def _objective(node: Node) -> Objective:
+def _parse_objective(node: Node) -> Objective:
     return Objective(
         metric=node["metric"].text(),
         op=_parse_choice(node["op"], _OPS),
@@ -196,17 +196,17 @@ def _objective(node: Node) -> Objective:
     )
 
 
-def _tool(node: Node) -> Tool:
+def _parse_tool(node: Node) -> Tool:
     return Tool(
         name=node["name"].text(),
         path=node["path"].text(),
-        limits=_limits(node["limits"]),
+        limits=_parse_limits(node["limits"]),
         reader=node["reader"].text(),
         cpus=node["cpus"].whole(),
     )
 
 
-def _limits(node: Node) -> Limits:
+def _parse_limits(node: Node) -> Limits:
     return Limits(
         cpus=node["cpus"].optional(Node.wholes),
         cpu_quota=node["cpu_quota"].optional(Node.number),

@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple, Optional
 
 from ..errors import TrialFailed, UnderLoad
-from ..load.load_output import measured_files, reduce_output
+from ..load.load_output import get_measured_files, reduce_output
 from ..readers.registry import count_errors
 from ..step.plan import Search
 from .capacity import CapacitySearch
@@ -36,7 +36,7 @@ def search(context: PassContext, wanted: Search, record: PassRecord) -> dict[str
     rates = CapacitySearch(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
     probes: list[ProbeRecord] = []
     while (rate := rates.next_rate()) is not None:
-        probe = _probe(context._replace(rate=rate), wanted, record, rate)
+        probe = _measure_probe(context._replace(rate=rate), wanted, record, rate)
         probes.append(probe)
         rates.add_probe(rate, probe.verdict.passed)
         context.all_hosts.sleep_until(time.monotonic() + context.trial.cooldown_s)
@@ -45,7 +45,9 @@ def search(context: PassContext, wanted: Search, record: PassRecord) -> dict[str
     return {**rates.outcome(), "probes": [probe.as_json() for probe in probes]}
 
 
-def _probe(context: PassContext, wanted: Search, record: PassRecord, rate: float) -> ProbeRecord:
+def _measure_probe(
+    context: PassContext, wanted: Search, record: PassRecord, rate: float
+) -> ProbeRecord:
     number = len(record.loads)
     try:
         run_pass(context, record)
@@ -65,7 +67,7 @@ def _discard_probe(
     context: PassContext, number: int, rate: float, failure: TrialFailed
 ) -> ProbeRecord:
     """Remove the files of a probe that did not finish: the next probe uses the same names."""
-    measured_files(context.folder, number).remove()
+    get_measured_files(context.folder, number).remove()
     return ProbeRecord(None, rate, Verdict(False, failure.message), failure)
 
 

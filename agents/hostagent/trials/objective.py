@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
-from ..readers.request_counter import nearest_rank
+from ..readers.request_counter import find_nearest_rank
 from ..step.plan import Objective
 
 _OPS: Mapping[str, Callable[[float, float], bool]] = {
@@ -51,7 +51,7 @@ class Probe:
         if name == "mean":
             return sum(us * count for us, count in self._pairs) / self._good / 1e6
         percentile = 100.0 if name == "max" else float(name[1:])
-        us = nearest_rank(self._pairs, self._good, percentile)
+        us = find_nearest_rank(self._pairs, self._good, percentile)
         return None if us is None else us / 1e6
 
 

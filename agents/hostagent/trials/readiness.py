@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Optional
 
 from ..hosts.all_hosts import AnyProcess
-from ..http.checks import ready_problem
+from ..http.checks import find_ready_problem
 from ..platform.limits import describe_exit
 from ..step.plan import Ready
 
@@ -35,7 +35,7 @@ def await_ready(
             cause = describe_exit(code)
             raise NotReady("ended", f"ended with {cause} before it answered; its output follows")
         try:
-            wrong = ready_problem(process.address, process.port, ready, ca)
+            wrong = find_ready_problem(process.address, process.port, ready, ca)
         except OSError:
             heartbeat()
             time.sleep(POLL_S)

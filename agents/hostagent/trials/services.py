@@ -10,7 +10,7 @@ from ..errors import Aborted, TrialFailed, UnderLoad
 from ..hosts.all_hosts import AllHosts, AnyProcess
 from ..platform.limits import describe_exit
 from ..platform.ports import format_host
-from ..sandbox.tls_files import ca_file
+from ..sandbox.tls_files import get_ca_file
 from ..step.plan import SERVER, Service, Trial
 from .readiness import NotReady, await_ready
 
@@ -84,10 +84,10 @@ def _start_service(
     for name in service.process_names:
         started.append(_start_until_ready(all_hosts, trial, name, processes.placeholders))
         processes.running.append(started[-1])
-    return _placeholders(service.name, started)
+    return _list_placeholders(service.name, started)
 
 
-def _placeholders(name: str, processes: Sequence[AnyProcess]) -> dict[str, str]:
+def _list_placeholders(name: str, processes: Sequence[AnyProcess]) -> dict[str, str]:
     return {
         f"{name}_host": processes[0].address,
         f"{name}_port": str(processes[0].port),
@@ -107,14 +107,14 @@ def _start_until_ready(
         process = all_hosts.start(trial, name, placeholders)
         try:
             await_ready(
-                process, ready, all_hosts.heartbeat, ca_file(all_hosts.step, all_hosts.plan)
+                process, ready, all_hosts.heartbeat, get_ca_file(all_hosts.step, all_hosts.plan)
             )
             _check_port(process, fixed=program.port is not None)
             return process
         except NotReady as not_ready:
             output = process.output()
             process.stop()
-            failure, taken = _failure(name, not_ready, output), _reports_port_in_use(output)
+            failure, taken = _build_failure(name, not_ready, output), _reports_port_in_use(output)
         except TrialFailed as port_failure:
             process.stop()
             failure, taken = port_failure, True
@@ -135,7 +135,7 @@ def _check_port(process: AnyProcess, *, fixed: bool) -> None:
         )
 
 
-def _failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:
+def _build_failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:
     code = _SERVER_CODES[not_ready.reason] if name == SERVER else "service_not_ready"
     return TrialFailed(code, f"{describe_process(name)} {not_ready}", output)
 

@@ -7,8 +7,8 @@ from typing import Any, Union
 
 from ..errors import TrialFailed, UnderLoad
 from ..http.checks import run_check
-from ..load.load_output import check_exit_code, reduce_output, unmeasured_files
-from ..sandbox.tls_files import ca_file
+from ..load.load_output import check_exit_code, get_unmeasured_files, reduce_output
+from ..sandbox.tls_files import get_ca_file
 from ..step.plan import Check, Load
 from .pass_context import PassContext
 from .services import TrialProcesses
@@ -29,7 +29,7 @@ def run_checks(
         context.all_hosts.heartbeat()
         checked.append({"when": when, **_run_check(context, processes, placeholders, check)})
         if checked[-1]["problem"] is not None:
-            raise _failure(processes, check, checked[-1])
+            raise _build_failure(processes, check, checked[-1])
     return checked
 
 
@@ -37,7 +37,7 @@ def _run_check(
     context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], check: Check
 ) -> dict[str, Any]:
     server = processes.server
-    ca = ca_file(context.all_hosts.step, context.all_hosts.plan)
+    ca = get_ca_file(context.all_hosts.step, context.all_hosts.plan)
 
     def by_tool(argv: Sequence[str]) -> dict[str, Any]:
         return _request_by_tool(context, placeholders, argv, check.timeout_s)
@@ -53,7 +53,7 @@ def _request_by_tool(
     context: PassContext, placeholders: Mapping[str, str], argv: Sequence[str], timeout_s: float
 ) -> dict[str, Any]:
     """Send one request with the load tool and return the response; OSError without a response."""
-    files = unmeasured_files(context.folder, "check")
+    files = get_unmeasured_files(context.folder, "check")
     load = Load(tuple(argv), {}, "check", timeout_s + _TOOL_S, 0.0)
     outcome = context.run_load(
         load, placeholders, files, lambda _child, _seconds: context.all_hosts.heartbeat()
@@ -73,7 +73,7 @@ def _request_by_tool(
     }
 
 
-def _failure(
+def _build_failure(
     processes: TrialProcesses, check: Check, checked: Mapping[str, Any]
 ) -> Union[TrialFailed, UnderLoad]:
     after = checked["when"] == "after"

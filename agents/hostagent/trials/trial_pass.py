@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from ..builds import installs
-from ..load.load_output import LoadFiles, check_exit_code, measured_files, unmeasured_files
+from ..load.load_output import LoadFiles, check_exit_code, get_measured_files, get_unmeasured_files
 from ..load.load_runner import LoadOutcome
-from ..paths import tree_dir
+from ..paths import get_tree_dir
 from ..platform.ports import format_host
 from ..platform.processes import Child
-from ..sandbox.tls_files import tls_placeholders
+from ..sandbox.tls_files import list_tls_placeholders
 from ..step.plan import Load
 from .pass_context import PassContext
 from .services import TrialProcesses, run_processes
@@ -73,7 +73,7 @@ def run_pass(context: PassContext, record: PassRecord) -> None:
     with run_processes(context.all_hosts, context.trial) as processes:
         record.port, record.server_argv = processes.server.port, processes.server.argv
         record.port_checked = processes.server.port_checked
-        placeholders = _placeholders(context, processes)
+        placeholders = _list_placeholders(context, processes)
         checks = run_checks(context, processes, placeholders, "before")
         loads = _run_loads(context, processes, placeholders, len(record.loads))
         checks += run_checks(context, processes, placeholders, "after")
@@ -83,17 +83,17 @@ def run_pass(context: PassContext, record: PassRecord) -> None:
     record.limits = {**processes.limits(), "tool": loads[-1].outcome.limits}
 
 
-def _placeholders(context: PassContext, processes: TrialProcesses) -> dict[str, str]:
+def _list_placeholders(context: PassContext, processes: TrialProcesses) -> dict[str, str]:
     server = processes.server
     rate = {} if context.rate is None else {"probe_rate": f"{context.rate:.15g}"}
     return {
         **processes.placeholders,
-        **tls_placeholders(context.all_hosts.step, context.all_hosts.plan),
+        **list_tls_placeholders(context.all_hosts.step, context.all_hosts.plan),
         "python": sys.executable,
         "tool": str(context.tool),
         "trial_dir": str(context.folder),
-        "tree": str(tree_dir(context.all_hosts.step.root, context.trial.tree)),
-        **installs.placeholders(context.all_hosts.step.root, context.trial.tree),
+        "tree": str(get_tree_dir(context.all_hosts.step.root, context.trial.tree)),
+        **installs.build_placeholders(context.all_hosts.step.root, context.trial.tree),
         "port": str(server.port),
         "bind": server.address,
         "address": format_host(server.address),
@@ -108,12 +108,12 @@ def _run_loads(
     loads: list[LoadRecord] = []
     delay = _PollDelay(context)
     for load in context.trial.loads:
-        context.report_phase(_phase(context, load, len(loads)), delay.left_s())
+        context.report_phase(_describe_phase(context, load, len(loads)), delay.left_s())
         if load.kind == "measure":
-            files = measured_files(context.folder, first + len(loads))
+            files = get_measured_files(context.folder, first + len(loads))
             loads.append(_run_measured_load(context, load, processes, placeholders, files))
         else:
-            files = unmeasured_files(context.folder, "unmeasured")
+            files = get_unmeasured_files(context.folder, "unmeasured")
             context.run_load(
                 load, placeholders, files, lambda _child, _seconds: context.all_hosts.heartbeat()
             )
@@ -139,7 +139,7 @@ class _PollDelay:
         return round(max(0.0, self._ends - time.monotonic()), 3)
 
 
-def _phase(context: PassContext, load: Load, done: int) -> str:
+def _describe_phase(context: PassContext, load: Load, done: int) -> str:
     if load.kind != "measure":
         return _UNMEASURED[load.kind]
     steps = context.trial.measured

@@ -8,7 +8,7 @@ from typing import Any
 from ..files import write_json
 from ..hosts.all_hosts import AllHosts
 from ..load.load_output import reduce_output
-from ..load.load_runner import identify_tool, tool_path
+from ..load.load_runner import find_tool, identify_tool
 from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
@@ -20,7 +20,7 @@ def run_trial(all_hosts: AllHosts, trial: Trial, report: PhaseReporter) -> None:
     """Run the trial and write its files, result.json last; TrialFailed if it has no result."""
     started_at = time.time()
     hosts = all_hosts.prepare(trial)
-    context = PassContext(all_hosts, trial, tool_path(all_hosts.step.root, trial.tool), report)
+    context = PassContext(all_hosts, trial, find_tool(all_hosts.step.root, trial.tool), report)
     record = PassRecord()
     if trial.search is None:
         search_result = None
@@ -33,12 +33,12 @@ def run_trial(all_hosts: AllHosts, trial: Trial, report: PhaseReporter) -> None:
     for loaded in record.loads:
         if not loaded.files.reduced.exists():
             reduce_output(loaded.files, trial.tool, loaded.load, loaded.outcome.hung)
-    result = {**_result(context, record, started_at), "hosts": hosts, "search": search_result}
+    result = {**_build_result(context, record, started_at), "hosts": hosts, "search": search_result}
     write_json(context.folder / "result.json", result)
     all_hosts.sleep_until(stopped + trial.cooldown_s)
 
 
-def _result(context: PassContext, record: PassRecord, started_at: float) -> dict[str, Any]:
+def _build_result(context: PassContext, record: PassRecord, started_at: float) -> dict[str, Any]:
     trial, ended_at = context.trial, time.time()
     return {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import lock
-from agents.hostagent.commands.prune import remove_old_items, size
+from agents.hostagent.commands.prune import measure_size, remove_old_items
 
 KB = 1024
 DAY_S = 86_400
@@ -72,14 +72,14 @@ def test_prune_removes_what_was_not_used_for_days(root: Path) -> None:
     removed, size_left = remove_old_items(root, keep_days=3.5)
     assert set(removed) == set(ALL[:3])
     assert left(root) == set(ALL[3:])
-    assert size_left == size(root)
+    assert size_left == measure_size(root)
 
 
 def test_prune_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
-    limit = size(root) - 100 * KB
+    limit = measure_size(root) - 100 * KB
     removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=limit)
     assert removed == ["builds/b1", "tools/t1"]
-    assert size_left == size(root) <= limit
+    assert size_left == measure_size(root) <= limit
 
 
 def test_prune_removes_repositories_last(root: Path) -> None:
@@ -88,7 +88,7 @@ def test_prune_removes_repositories_last(root: Path) -> None:
     removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=0)
     assert removed == ["repositories/p1.git"]
     assert left(root) == set()
-    assert size_left == size(root)
+    assert size_left == measure_size(root)
 
 
 def _folders(root: Path) -> int:
@@ -143,7 +143,7 @@ def test_prune_does_not_follow_links(root: Path, tmp_path_factory: pytest.TempPa
 
 
 def test_prune_does_nothing_in_a_new_directory(tmp_path: Path) -> None:
-    assert remove_old_items(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))
+    assert remove_old_items(tmp_path, keep_days=0, limit_bytes=0) == ([], measure_size(tmp_path))
 
 
 def test_prune_recognises_installs_by_their_marker(tmp_path: Path) -> None:

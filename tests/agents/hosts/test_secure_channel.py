@@ -16,12 +16,12 @@ from agents.hostagent.hosts.secure_channel import (
     Channel,
     Handshake,
     LineBuffer,
-    scope,
+    build_scope,
 )
 from agents.hostagent.step.plan import Host
 
 SECRET = "5e" * 32
-SCOPE = scope("j1", "a1-r1", "b")
+SCOPE = build_scope("j1", "a1-r1", "b")
 Line = Callable[[bytes], bytes]
 
 
@@ -48,7 +48,11 @@ def test_both_sides_prove_that_they_know_the_secret() -> None:
 
 @pytest.mark.parametrize(
     ("secret", "place"),
-    [("57" * 32, SCOPE), (SECRET, scope("j1", "a1-r1", "c")), (SECRET, scope("j2", "a1-r1", "b"))],
+    [
+        ("57" * 32, SCOPE),
+        (SECRET, build_scope("j1", "a1-r1", "c")),
+        (SECRET, build_scope("j2", "a1-r1", "b")),
+    ],
     ids=["another secret", "another host", "another job"],
 )
 def test_secure_channel_refuses_another_job_or_host(secret: str, place: str) -> None:

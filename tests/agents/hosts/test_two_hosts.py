@@ -12,7 +12,7 @@ import pytest
 
 from agents.hostagent.errors import AgentError
 from agents.hostagent.hosts.follower_connection import FollowerConnection, connect
-from agents.hostagent.hosts.secure_channel import scope
+from agents.hostagent.hosts.secure_channel import build_scope
 from agents.hostagent.step.plan import Host
 from tests.agents.pair import (
     ADDRESSES,
@@ -266,7 +266,7 @@ def test_a_lead_with_another_secret_is_refused(pair: Pair) -> None:
 def led(pair: Pair, trial: dict[str, Any]) -> Iterator[FollowerConnection]:
     """The follower's line in our own hands."""
     follower, port = pair.follow(trial)
-    place = scope(follower.job, follower.name, "b")
+    place = build_scope(follower.job, follower.name, "b")
     peer = connect("b", Host(ADDRESSES["b"], port), SECRET, place)
     try:
         yield peer

@@ -161,7 +161,7 @@ def test_every_system_has_the_same_functions() -> None:
 def test_a_clock_that_was_set_during_the_load_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not ours to set."""
     offsets = iter((1000.0, 1000.25))
-    monkeypatch.setattr(environment, "_clock_offset_s", lambda: next(offsets))
+    monkeypatch.setattr(environment, "_measure_clock_offset_s", lambda: next(offsets))
     monkeypatch.setattr(environment, "_CLOCKS_AGREE", True)
     assert environment.InterferenceMonitor().end(None, [])["clock_step_s"] == 0.25
 
@@ -267,7 +267,7 @@ def test_the_current_state_of_the_machine_is_read(tmp_path: Path) -> None:
 def test_a_machine_without_counters_reports_nothing(tmp_path: Path) -> None:
     assert linux_counters.counters(None, tmp_path) == Counters()
     assert linux_counters.current_state(tmp_path) == (None, None, None)
-    assert linux_sockets.established_in_tables(80, tmp_path) is None
+    assert linux_sockets.count_established_in_tables(80, tmp_path) is None
     assert linux_sockets.ports_exhausted(tmp_path) is None
     assert "no energy meter" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
 
@@ -290,9 +290,9 @@ def test_cpu_time_that_was_not_idle_counts_as_busy() -> None:
         20.0, cpus={0: CpuTimes(3.0, 2.0, 1.5), 1: CpuTimes(15.0, 0.0, 0.0)}
     )
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
-    assert counter_deltas.busy_s(start, end) == pytest.approx(6.5)
-    assert counter_deltas.busy_s(start, end, interrupts=True) == pytest.approx(7.5)
-    assert counter_deltas.stolen_share(start.counters, end.counters, 10.0) == 0.025
+    assert counter_deltas.compute_busy_s(start, end) == pytest.approx(6.5)
+    assert counter_deltas.compute_busy_s(start, end, interrupts=True) == pytest.approx(7.5)
+    assert counter_deltas.compute_stolen_share(start.counters, end.counters, 10.0) == 0.025
 
 
 @pytest.mark.parametrize(
@@ -317,15 +317,15 @@ def test_a_cpu_that_was_added_or_removed_makes_the_share_unknown() -> None:
         build_counter_snapshot(0.0, cpus={0: CpuTimes(0, 0, 0)}),
         build_counter_snapshot(1.0, cpus={1: CpuTimes(0, 0, 0)}),
     )
-    assert counter_deltas.busy_s(start, end) is None
-    assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
+    assert counter_deltas.compute_busy_s(start, end) is None
+    assert counter_deltas.compute_stolen_share(start.counters, end.counters, 1.0) is None
 
 
 def test_energy_is_counted_across_a_counter_overflow() -> None:
     was = Counters(energy={"a": Energy(90.0, 100.0), "b": Energy(5.0, 100.0)})
     now = Counters(energy={"a": Energy(15.0, 100.0), "b": Energy(7.0, 100.0)})
-    assert counter_deltas.joules(was, now) == 27.0
-    assert counter_deltas.joules(was, Counters()) is None
+    assert counter_deltas.compute_joules(was, now) == 27.0
+    assert counter_deltas.compute_joules(was, Counters()) is None
 
 
 def test_environment_reports_which_process_used_which_cpu() -> None:
@@ -351,10 +351,10 @@ def test_environment_reports_which_process_used_which_cpu() -> None:
         counter_deltas.ForeignProcess("cron", 0.5, frozenset({2})),
         counter_deltas.ForeignProcess("init", 0.25, frozenset({0, 1})),
     ]
-    assert counter_deltas.foreign_cpu_s(processes, None) == 2.75
-    assert counter_deltas.foreign_cpu_s(processes, [1, 2]) == 0.75
+    assert counter_deltas.sum_foreign_cpu_s(processes, None) == 2.75
+    assert counter_deltas.sum_foreign_cpu_s(processes, [1, 2]) == 0.75
     assert counter_deltas.find_foreign_processes(None, after, []) is None
-    assert counter_deltas.foreign_cpu_s(None, [0]) is None
+    assert counter_deltas.sum_foreign_cpu_s(None, [0]) is None
 
 
 @pytest.fixture
@@ -375,12 +375,12 @@ def test_environment_counts_connections_to_the_server(
 ) -> None:
     port, clients = connected
     assert linux_sockets.established(port) == 3
-    assert linux_sockets.established_in_tables(port) == 3
+    assert linux_sockets.count_established_in_tables(port) == 3
     clients.pop().close()
-    assert linux_sockets.established(port) == linux_sockets.established_in_tables(port) == 2
+    assert linux_sockets.established(port) == linux_sockets.count_established_in_tables(port) == 2
     client = clients[0].getsockname()[1]
     assert linux_sockets.established(client) == 1
-    assert linux_sockets.established(1) == linux_sockets.established_in_tables(1) == 0
+    assert linux_sockets.established(1) == linux_sockets.count_established_in_tables(1) == 0
 
 
 @linux_only
@@ -389,7 +389,7 @@ def test_environment_does_not_count_very_many_connections(
 ) -> None:
     monkeypatch.setattr(linux_sockets, "MAX_SOCKETS", 2)
     assert linux_sockets.established(connected[0]) is None
-    assert linux_sockets.established_in_tables(connected[0]) is None
+    assert linux_sockets.count_established_in_tables(connected[0]) is None
 
 
 @linux_only
@@ -447,4 +447,4 @@ def test_environment_counts_ipv4_and_ipv6_in_the_tables(tmp_path: Path) -> None:
     fourth = network([(8080, AWAY, "01"), (8080, AWAY, "06"), (80, AWAY, "01")], "2")
     sixth = network([(8080, AWAY, "01"), (8081, AWAY, "01")], "2", version="6")
     put(tmp_path, {**fourth, **sixth})
-    assert linux_sockets.established_in_tables(8080, tmp_path) == 2
+    assert linux_sockets.count_established_in_tables(8080, tmp_path) == 2

@@ -9,9 +9,9 @@ from agents.hostagent.platform import hypervisors
 from agents.hostagent.platform.facts import (
     STATIC,
     UNKNOWN_REASONS,
-    fingerprint,
+    compute_fingerprint,
     gather_facts,
-    static_facts,
+    select_static_facts,
 )
 from agents.hostagent.platform.linux import facts as linux_facts
 
@@ -138,18 +138,18 @@ def test_facts_are_unknown_where_the_system_has_no_files(tmp_path: Path) -> None
 
 def test_disabled_turbo_is_detected(laptop: Path) -> None:
     put(laptop, f"{CPU}/intel_pstate/no_turbo", "1\n")
-    assert linux_facts.turbo(laptop) == "off"
+    assert linux_facts.read_turbo(laptop) == "off"
     (laptop / f"{CPU}/intel_pstate/no_turbo").unlink()
     put(laptop, f"{CPU}/cpufreq/boost", "0\n")
-    assert linux_facts.turbo(laptop) == "off"
+    assert linux_facts.read_turbo(laptop) == "off"
     put(laptop, f"{CPU}/cpufreq/boost", "1\n")
-    assert linux_facts.turbo(laptop) == "on"
+    assert linux_facts.read_turbo(laptop) == "on"
 
 
 def test_mains_power_is_detected(laptop: Path) -> None:
     put(laptop, "sys/class/power_supply/AC/online", "1\n")
     put(laptop, "sys/class/power_supply/BAT0/status", "Charging\n")
-    assert linux_facts.power(laptop)["power_source"] == "mains"
+    assert linux_facts.read_power(laptop)["power_source"] == "mains"
 
 
 @pytest.mark.parametrize(
@@ -171,22 +171,24 @@ def test_hypervisors_are_recognised_by_the_machine_name(names: str, kind: str | 
 
 def test_a_hypervisor_is_recognised_by_its_clock(laptop: Path) -> None:
     guest = CPUINFO.replace("tsc msr", "tsc msr hypervisor")
-    assert linux_facts.virtualisation(laptop, guest) == "virtual machine"
+    assert linux_facts.detect_virtualisation(laptop, guest) == "virtual machine"
     clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
     put(laptop, clocks, "kvm-clock tsc acpi_pm\n")
-    assert linux_facts.virtualisation(laptop, guest) == "kvm"
+    assert linux_facts.detect_virtualisation(laptop, guest) == "kvm"
 
 
 def test_containers_are_recognised(laptop: Path) -> None:
     put(laptop, "proc/1/cgroup", "12:cpu:/kubepods/besteffort/pod1\n")
-    assert linux_facts.container(laptop) == "kubepods"
+    assert linux_facts.detect_container(laptop) == "kubepods"
     put(laptop, "run/.containerenv", "")
-    assert linux_facts.container(laptop) == "podman"
+    assert linux_facts.detect_container(laptop) == "podman"
 
 
 def test_cores_have_no_numbers_where_the_kernel_has_none() -> None:
-    assert linux_facts.cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
-    assert linux_facts.cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
+    assert linux_facts.count_cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
+    assert (
+        linux_facts.parse_cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
+    )
 
 
 def test_facts_of_this_machine_are_read(tmp_path: Path) -> None:
@@ -199,21 +201,21 @@ def test_facts_of_this_machine_are_read(tmp_path: Path) -> None:
     assert unknown <= set(facts["reasons"])
     assert all(facts["reasons"].values())
     assert set(UNKNOWN_REASONS) <= set(facts)
-    assert facts["fingerprint"] == fingerprint(facts["static"])
+    assert facts["fingerprint"] == compute_fingerprint(facts["static"])
 
 
 def test_fingerprint_covers_static_facts_only() -> None:
     facts = dict.fromkeys(STATIC, "x")
-    assert fingerprint({**facts, "load": [1, 2, 3]}) == fingerprint(facts)
+    assert compute_fingerprint({**facts, "load": [1, 2, 3]}) == compute_fingerprint(facts)
     for name in STATIC:
-        assert fingerprint({**facts, name: "y"}) != fingerprint(facts)
+        assert compute_fingerprint({**facts, name: "y"}) != compute_fingerprint(facts)
 
 
 def test_fingerprint_changes_with_installed_memory_but_not_with_reserved_memory() -> None:
     facts = dict.fromkeys(STATIC, "x")
 
     def compute_fingerprint(memory_bytes: int) -> str:
-        return fingerprint(static_facts({**facts, "memory_bytes": memory_bytes}))
+        return compute_fingerprint(select_static_facts({**facts, "memory_bytes": memory_bytes}))
 
     installed = 16_497_889_280
     assert compute_fingerprint(installed) == compute_fingerprint(installed - 40_960)

@@ -84,7 +84,7 @@ def run_without_groups(code: str, limits: Limits) -> tuple[str, dict[str, Any]]:
 
 def groups_left() -> list[str]:
     hierarchy = find_hierarchy()
-    mine = f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-*"
+    mine = f"{cgroups.PREFIX}-{cgroups.read_namespace()}-{os.getpid()}-*"
     return (
         [str(path) for folder in hierarchy.folders.values() for path in folder.glob(mine)]
         if hierarchy

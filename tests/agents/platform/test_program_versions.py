@@ -7,9 +7,9 @@ import pytest
 
 from agents.hostagent.platform.program_versions import (
     find_version,
-    module_version,
-    tool_features,
-    tool_version,
+    read_module_version,
+    read_tool_features,
+    read_tool_version,
 )
 from tests.support.programs import tool
 
@@ -55,18 +55,18 @@ def script(folder: Path, text: str) -> Path:
     [("oha", "1."), ("ghz", "0.93."), ("k6", "1."), ("wrk", "4."), ("h2load", "1.")],
 )
 def test_version_of_each_load_tool_is_found(name: str, major: str) -> None:
-    version = tool_version(name, tool(name))
+    version = read_tool_version(name, tool(name))
     assert version is not None
     assert version.startswith(major)
 
 
 @pytest.mark.parametrize("text", ["echo dev", "echo 1.2.3; exit 1", ""])
 def test_version_is_unknown_if_the_output_has_none(tmp_path: Path, text: str) -> None:
-    assert tool_version("ghz", script(tmp_path, text)) is None
+    assert read_tool_version("ghz", script(tmp_path, text)) is None
 
 
 def test_a_program_that_does_not_respond_has_no_version(tmp_path: Path) -> None:
-    assert tool_version("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
+    assert read_tool_version("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
 
 
 BLOB = b"\xff Go buildinf:\x08\x02" + bytes(16) + b"\x08go1.26.8\x50"
@@ -92,23 +92,23 @@ def test_version_is_read_from_go_build_information(
 ) -> None:
     program = tmp_path / "program"
     program.write_bytes(content)
-    assert module_version(program) == version
+    assert read_module_version(program) == version
 
 
 def test_the_output_of_a_program_takes_precedence_over_go_build_information(tmp_path: Path) -> None:
     program = script(tmp_path, "echo ghz 1.2.3; exit")
     content = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"
     program.write_bytes(content)
-    assert (module_version(program), tool_version("ghz", program)) == ("2.3.4", "1.2.3")
+    assert (read_module_version(program), read_tool_version("ghz", program)) == ("2.3.4", "1.2.3")
 
 
 def test_http3_support_of_oha_is_detected(tmp_path: Path) -> None:
     refuses = script(tmp_path, "echo has not been built with HTTP/3 support >&2; exit 1")
-    assert tool_features("oha", refuses) == []
-    assert tool_features("oha", tool("oha")) == ["http3"]
+    assert read_tool_features("oha", refuses) == []
+    assert read_tool_features("oha", tool("oha")) == ["http3"]
 
 
 def test_unknown_features_are_not_guessed(tmp_path: Path) -> None:
-    assert tool_features("wrk", script(tmp_path, "exit 0")) is None
-    assert tool_features("oha", tmp_path / "absent") is None
-    assert tool_features("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
+    assert read_tool_features("wrk", script(tmp_path, "exit 0")) is None
+    assert read_tool_features("oha", tmp_path / "absent") is None
+    assert read_tool_features("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None

@@ -8,7 +8,7 @@ import pytest
 from agents.hostagent.errors import TrialFailed
 from agents.hostagent.readers import json_stream
 from agents.hostagent.readers.ghz import read
-from agents.hostagent.readers.grpc_status import failure
+from agents.hostagent.readers.grpc_status import classify_failure
 from agents.hostagent.readers.schedule import compute_schedule
 
 #: Start and latency in ms, status, error.
@@ -193,4 +193,4 @@ def test_a_schedule_begins_so_that_no_call_was_early() -> None:
     ],
 )  # fmt: skip
 def test_error_texts_of_the_client_mean_no_response(code: int, text: str, kind: str) -> None:
-    assert failure(code, text) == kind
+    assert classify_failure(code, text) == kind

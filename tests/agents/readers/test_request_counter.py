@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.hostagent.readers.request_counter import RequestCounter, nearest_rank
+from agents.hostagent.readers.request_counter import RequestCounter, find_nearest_rank
 
 
 def test_request_counter_separates_the_warm_up() -> None:
@@ -97,4 +97,4 @@ def test_request_counter_keeps_few_and_short_texts() -> None:
 )
 def test_request_counter_uses_nearest_ranks(percentile: float, rank: int) -> None:
     pairs = [(value, 1) for value in range(1, 1001)]
-    assert nearest_rank(pairs, 1000, percentile) == rank
+    assert find_nearest_rank(pairs, 1000, percentile) == rank

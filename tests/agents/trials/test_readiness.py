@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.http.checks import ready_problem
+from agents.hostagent.http.checks import find_ready_problem
 from agents.hostagent.step.plan import Ready
 from orchestrator.dispatch.tls import make_certificates
 from tests.support.webservers import (
@@ -52,7 +52,7 @@ def test_readiness_needs_the_status_and_the_body(speak: Speak, protocol: str) ->
     with serving(speak) as port:
 
         def poll(**changes: Any) -> str | None:
-            return ready_problem(LOOPBACK, port, ready(protocol=protocol, **changes), None)
+            return find_ready_problem(LOOPBACK, port, ready(protocol=protocol, **changes), None)
 
         assert poll(body="Hello, World!") is None
         assert poll(body="Hi") == "body 'Hello, World!' instead of 'Hi' for GET /hello"
@@ -65,7 +65,7 @@ def test_readiness_of_grpc_needs_a_successful_call() -> None:
     with serving(http2(SITE)) as port:
 
         def poll(path: str) -> str | None:
-            return ready_problem(LOOPBACK, port, ready(protocol="grpc", path=path), None)
+            return find_ready_problem(LOOPBACK, port, ready(protocol="grpc", path=path), None)
 
         assert poll(HEALTH) is None
         assert poll("/lazy") == "grpc-status 14 ('later') instead of 0 for a call of /lazy"
@@ -75,11 +75,11 @@ def test_readiness_of_grpc_needs_a_successful_call() -> None:
 def test_readiness_without_a_path_needs_only_a_connection(protocol: str) -> None:
     anyone = ready(path=None, protocol=protocol)
     with serving(saying()) as port:
-        assert ready_problem(LOOPBACK, port, anyone, None) is None
+        assert find_ready_problem(LOOPBACK, port, anyone, None) is None
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
-        ready_problem(LOOPBACK, port, anyone, None)
+        find_ready_problem(LOOPBACK, port, anyone, None)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,6 @@ def test_readiness_with_tls_needs_a_handshake(
     certificates = make_certificates([], now=datetime.now(UTC))
     wanted = ready(path=None, protocol=protocol, tls=True)
     with serving(http1(SITE), build_tls_context(certificates, tmp_path, "http/1.1")) as port:
-        assert ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem") == message
+        assert find_ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem") == message
     with serving(saying()) as port, pytest.raises(OSError, match="TLS handshake"):
-        ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem")
+        find_ready_problem(LOOPBACK, port, wanted, tmp_path / "ca.pem")

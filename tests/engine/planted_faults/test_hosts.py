@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.hostagent.platform.limits import available
+from agents.hostagent.platform.limits import check_available_limits
 from devstack.processes import die_with_parent
 from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.processes import SERVER, TOOL
@@ -71,7 +71,7 @@ def test_a_load_tool_without_cpu_time_is_detected(
     lab: Laboratory, starved: Run, left_alone: Run
 ) -> None:
     trial = lab.trial(starved, "liar")
-    if "cpu_quota" in available()[1]:
+    if "cpu_quota" in check_available_limits()[1]:
         assert "of its CPU quota of 0.02" in reason(trial, "tool_bound")
         assert "give the load tool more CPUs" in reason(trial, "tool_bound")
         text = reason(trial, "underdelivered")

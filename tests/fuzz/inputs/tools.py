@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.load.load_output import measured_files, reduce_output
+from agents.hostagent.load.load_output import get_measured_files, reduce_output
 from agents.hostagent.paths import build_stdout_path
 from agents.hostagent.platform.program_versions import find_version
 from agents.hostagent.readers.registry import READERS
@@ -120,7 +120,7 @@ def _change_left(chance: random.Random, sample: Left, others: Sequence[Left]) ->
 
 
 def _lay(left: Left, folder: Path) -> None:
-    files = measured_files(folder, 0)
+    files = get_measured_files(folder, 0)
     build_stdout_path(files.out).write_bytes(left.stdout)
     for path, content in ((files.out, left.out), (files.raw, left.raw)):
         if content is not None:
@@ -135,7 +135,7 @@ def _reduce(tool: str, left: Left, folder: Path) -> None:
     """Reduce as the agent does after each load; the result is sent as JSON."""
     _lay(left, folder)
     load = Load(argv=(), env={}, kind="measure", wall_limit_s=1.0, warmup_s=0.0)
-    rows = reduce_output(measured_files(folder, 0), _tool(tool), load)
+    rows = reduce_output(get_measured_files(folder, 0), _tool(tool), load)
     json.dumps(rows)
 
 
@@ -147,7 +147,7 @@ def _build_results(tool: str) -> tuple[ToolResult, ...]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             _lay(left, folder)
-            files = measured_files(folder, 0)
+            files = get_measured_files(folder, 0)
             try:
                 rows = READERS[TOOLS[tool].reader](folder, files.out, files.raw, 0.0)
             except Exception:

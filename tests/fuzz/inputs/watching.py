@@ -93,7 +93,9 @@ def attempt(
         _empty(folder)
     if not problem:
         return None
-    return Finding(target=target.name, number=number, report_text=problem, shown=encode_input(given))
+    return Finding(
+        target=target.name, number=number, report_text=problem, shown=encode_input(given)
+    )
 
 
 def encode_input(given: Any) -> bytes:

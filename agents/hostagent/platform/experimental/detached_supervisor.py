@@ -26,7 +26,7 @@ def start_supervisor(step: StepDir) -> Optional[int]:
     program = str(Path(sys.argv[0]).resolve())
     arguments = ["--root", str(step.root), "supervise", step.job, step.step]
     with open(step.log, "ab") as log:
-        process = _detached([sys.executable, program, *arguments], step, log)
+        process = _start_detached([sys.executable, program, *arguments], step, log)
     deadline = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and not step.pid_file.exists():
         if time.monotonic() > deadline:
@@ -38,7 +38,7 @@ def start_supervisor(step: StepDir) -> Optional[int]:
     return int(step.pid_file.read_text()) if step.pid_file.exists() else None
 
 
-def _detached(argv: list[str], step: StepDir, log: Any) -> subprocess.Popen[bytes]:
+def _start_detached(argv: list[str], step: StepDir, log: Any) -> subprocess.Popen[bytes]:
     streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
     if os.name != "nt":
         return subprocess.Popen(argv, cwd=step.root, start_new_session=True, **streams)

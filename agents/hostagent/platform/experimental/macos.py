@@ -59,10 +59,10 @@ class RusageInfo(ctypes.Structure):
 
 
 def snapshot() -> dict[int, Process]:
-    return table(_run("ps", "-axo", "pid=,ppid=,pgid=,state="))
+    return parse_table(_run("ps", "-axo", "pid=,ppid=,pgid=,state="))
 
 
-def table(ps: str) -> dict[int, Process]:
+def parse_table(ps: str) -> dict[int, Process]:
     """Return the processes in the output of `ps -axo pid=,ppid=,pgid=,state=`, without sessions."""
     entries = {}
     for line in ps.splitlines():
@@ -78,13 +78,17 @@ def find_marked(_variable: str) -> set[int]:
 
 def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     system = ctypes.CDLL(None)
-    tick_s = _tick_s(system)
+    tick_s = _read_tick_s(system)
     return sum_usages(
-        [convert_usage(info, tick_s) for info in (_rusage(system, pid) for pid in pids) if info]
+        [
+            convert_usage(info, tick_s)
+            for info in (_read_rusage(system, pid) for pid in pids)
+            if info
+        ]
     )
 
 
-def _rusage(system: Any, pid: int) -> Optional[RusageInfo]:
+def _read_rusage(system: Any, pid: int) -> Optional[RusageInfo]:
     """Return None for a process that has ended or is not ours."""
     info = RusageInfo()
     return info if system.proc_pid_rusage(pid, _RUSAGE_INFO_V4, ctypes.byref(info)) == 0 else None
@@ -102,7 +106,7 @@ def convert_usage(info: RusageInfo, tick_s: float) -> Usage:
     )
 
 
-def _tick_s(system: Any) -> float:
+def _read_tick_s(system: Any) -> float:
     fraction = (ctypes.c_uint32 * 2)()
     system.mach_timebase_info(ctypes.byref(fraction))
     numerator, denominator = fraction
@@ -130,10 +134,10 @@ def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
 
 
 def current_state() -> CurrentState:
-    source = power(_run("pmset", "-g", "batt"))["power_source"]
+    source = parse_power(_run("pmset", "-g", "batt"))["power_source"]
     return CurrentState(
         on_battery=None if source is None else source == "battery",
-        boot_id=_pairs(_run("sysctl", KEYS["boot_id"])).get(KEYS["boot_id"]),
+        boot_id=_parse_pairs(_run("sysctl", KEYS["boot_id"])).get(KEYS["boot_id"]),
     )
 
 
@@ -158,7 +162,7 @@ def unknown_reasons() -> dict[str, str]:
 
 
 def facts() -> dict[str, Any]:
-    return from_output(
+    return parse_facts(
         sysctl=_run("sysctl", *KEYS.values()),
         sw_vers=_run("sw_vers"),
         batteries=_run("pmset", "-g", "batt"),
@@ -167,33 +171,33 @@ def facts() -> dict[str, Any]:
     )
 
 
-def from_output(
+def parse_facts(
     *, sysctl: str, sw_vers: str, batteries: str, settings: str, now: float
 ) -> dict[str, Any]:
     """Return the facts in the output of the programs; Apple silicon has no clocks and microcode."""
-    values, versions = _pairs(sysctl), _pairs(sw_vers)
+    values, versions = _parse_pairs(sysctl), _parse_pairs(sw_vers)
     booted = re.search(r"sec = (\d+)", values.get(KEYS["boot_time"], ""))
     in_vm = values.get(KEYS["in_vm"])
     return {
         "cpu_model": values.get(KEYS["cpu_model"]),
-        "cores": _whole(values.get(KEYS["cores"])),
+        "cores": _parse_whole(values.get(KEYS["cores"])),
         "microcode": values.get(KEYS["microcode"]),
-        "memory_bytes": _whole(values.get(KEYS["memory_bytes"])),
-        "swap_bytes": _swap_bytes(values.get(KEYS["swap"], "")),
-        "clock_base_mhz": _mhz(values.get(KEYS["clock_base_hz"])),
-        "clock_min_mhz": _mhz(values.get(KEYS["clock_min_hz"])),
-        "clock_max_mhz": _mhz(values.get(KEYS["clock_max_hz"])),
+        "memory_bytes": _parse_whole(values.get(KEYS["memory_bytes"])),
+        "swap_bytes": _parse_swap_bytes(values.get(KEYS["swap"], "")),
+        "clock_base_mhz": _parse_mhz(values.get(KEYS["clock_base_hz"])),
+        "clock_min_mhz": _parse_mhz(values.get(KEYS["clock_min_hz"])),
+        "clock_max_mhz": _parse_mhz(values.get(KEYS["clock_max_hz"])),
         "os_name": versions.get("ProductName"),
         "os_version": versions.get("ProductVersion"),
-        "governor": _governor(settings),
+        "governor": _parse_governor(settings),
         "virtualisation": {"0": "none", "1": "virtual machine"}.get(in_vm or ""),
-        **power(batteries),
+        **parse_power(batteries),
         "uptime_s": now - int(booted.group(1)) if booted else None,
         "boot_id": values.get(KEYS["boot_id"]),
     }
 
 
-def power(batteries: str) -> dict[str, Any]:
+def parse_power(batteries: str) -> dict[str, Any]:
     """Return the power source from `pmset -g batt`."""
     drawing = re.search(r"Now drawing from '(\w+) Power'", batteries)
     level = re.search(r"InternalBattery.*?(\d+)%", batteries)
@@ -204,13 +208,13 @@ def power(batteries: str) -> dict[str, Any]:
     }
 
 
-def _governor(settings: str) -> Optional[str]:
+def _parse_governor(settings: str) -> Optional[str]:
     """Return the mode that lowers the clocks, from `pmset -g`."""
     match = re.search(r"^\s*lowpowermode\s+(\d)", settings, re.MULTILINE)
     return {"0": "normal", "1": "low power"}.get(match.group(1)) if match else None
 
 
-def _swap_bytes(text: str) -> Optional[int]:
+def _parse_swap_bytes(text: str) -> Optional[int]:
     match = re.search(r"total = ([\d.]+)M", text)
     return round(float(match.group(1)) * (1 << 20)) if match else None
 
@@ -223,15 +227,15 @@ def _run(*argv: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _parse_pairs(text: str) -> dict[str, str]:
     parts = (line.partition(":") for line in text.splitlines())
     return {key.strip(): value.strip() for key, colon, value in parts if colon}
 
 
-def _whole(text: Optional[str]) -> Optional[int]:
+def _parse_whole(text: Optional[str]) -> Optional[int]:
     return int(text) if text and text.isdigit() else None
 
 
-def _mhz(text: Optional[str]) -> Optional[float]:
-    hertz = _whole(text)
+def _parse_mhz(text: Optional[str]) -> Optional[float]:
+    hertz = _parse_whole(text)
     return hertz / 1e6 if hertz else None

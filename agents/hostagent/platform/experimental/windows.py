@@ -34,7 +34,9 @@ _SCHEMES = {
 
 def snapshot() -> dict[int, Process]:
     """Return the process table; Windows has no process groups, sessions or zombies as POSIX has."""
-    return {pid: Process(pid, parent, 0, None, False) for pid, parent in api.processes().items()}
+    return {
+        pid: Process(pid, parent, 0, None, False) for pid, parent in api.list_processes().items()
+    }
 
 
 def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
@@ -68,7 +70,7 @@ def temperature_c() -> Optional[float]:
 
 
 def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
-    clocks = [cpu.CurrentMhz for cpu in api.clocks()]
+    clocks = [cpu.CurrentMhz for cpu in api.read_clocks()]
     return sum(clocks) / len(clocks) if clocks else None
 
 
@@ -77,7 +79,7 @@ def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
 
 
 def current_state() -> CurrentState:
-    source = power(api.power_status())["power_source"]
+    source = parse_power(api.read_power_status())["power_source"]
     return CurrentState(on_battery=None if source is None else source == "battery")
 
 
@@ -102,29 +104,29 @@ def unknown_reasons() -> dict[str, str]:
 
 
 def facts() -> dict[str, Any]:
-    cpu, bios = _registry(_CPU_KEY), _registry(_BIOS_KEY)
-    clocks = api.clocks()
-    memory = api.memory()
+    cpu, bios = _read_registry(_CPU_KEY), _read_registry(_BIOS_KEY)
+    clocks = api.read_clocks()
+    memory = api.read_memory()
     return {
-        "cpu_model": _text(cpu.get("ProcessorNameString")),
-        "cores": api.cores() or None,
-        "microcode": microcode(cpu.get("Update Revision")),
+        "cpu_model": _parse_text(cpu.get("ProcessorNameString")),
+        "cores": api.count_cores() or None,
+        "microcode": parse_microcode(cpu.get("Update Revision")),
         "clock_base_mhz": cpu.get("~MHz"),
         "clock_max_mhz": max((clock.MaxMhz for clock in clocks), default=None),
         "memory_bytes": memory.ullTotalPhys or None,
         "swap_bytes": max(0, memory.ullTotalPageFile - memory.ullTotalPhys),
         "os_name": "Windows",
         "os_version": platform.version() or None,
-        "governor": _SCHEMES.get(api.power_scheme(), api.power_scheme() or None),
+        "governor": _SCHEMES.get(api.read_power_scheme(), api.read_power_scheme() or None),
         "virtualisation": hypervisors.detect_hypervisor(
             f"{bios.get('SystemManufacturer', '')} {bios.get('SystemProductName', '')}"
         ),
-        **power(api.power_status()),
-        "uptime_s": api.uptime_s(),
+        **parse_power(api.read_power_status()),
+        "uptime_s": api.read_uptime_s(),
     }
 
 
-def _registry(path: str) -> dict[str, Any]:
+def _read_registry(path: str) -> dict[str, Any]:
     """Return the values of a key below HKEY_LOCAL_MACHINE; none if the key does not exist."""
     try:
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
@@ -136,18 +138,18 @@ def _registry(path: str) -> dict[str, Any]:
         return {}
 
 
-def _text(value: Any) -> Optional[str]:
+def _parse_text(value: Any) -> Optional[str]:
     return value.strip() if isinstance(value, str) else None
 
 
-def microcode(revision: Any) -> Optional[str]:
+def parse_microcode(revision: Any) -> Optional[str]:
     """Parse the registry value "Update Revision": eight bytes, the upper half is the number."""
     if not isinstance(revision, bytes) or len(revision) != 8:
         return None
     return hex(int.from_bytes(revision[4:], "little") or int.from_bytes(revision[:4], "little"))
 
 
-def power(status: PowerStatus) -> dict[str, Any]:
+def parse_power(status: PowerStatus) -> dict[str, Any]:
     """Parse SYSTEM_POWER_STATUS, where 255 is unknown and flag 128 is no battery."""
     return {
         "power_source": {0: "battery", 1: "mains"}.get(status.ACLineStatus),

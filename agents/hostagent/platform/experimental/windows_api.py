@@ -44,7 +44,7 @@ class Job:
     """A job object whose processes end with the last handle to it: this one."""
 
     def __init__(self) -> None:
-        self._handle = _handle(_kernel().CreateJobObjectW(None, None))
+        self._handle = _handle(_load_kernel().CreateJobObjectW(None, None))
 
     def set_limits(self, *, affinity: int, memory_bytes: int) -> None:
         """0 = no limit; the processes end with the job in any case. OSError if refused."""
@@ -79,39 +79,43 @@ class Job:
         return set(pid_list.ProcessIdList[: pid_list.NumberOfProcessIdsInList])
 
     def assign(self, pid: int) -> None:
-        with _opened("OpenProcess", _PROCESS_TERMINATE | _PROCESS_SET_QUOTA, pid) as process:
-            _check(_kernel().AssignProcessToJobObject(self._handle, process))
+        with _open_handle("OpenProcess", _PROCESS_TERMINATE | _PROCESS_SET_QUOTA, pid) as process:
+            _check(_load_kernel().AssignProcessToJobObject(self._handle, process))
 
     def terminate(self) -> None:
-        _check(_kernel().TerminateJobObject(self._handle, 1))
+        _check(_load_kernel().TerminateJobObject(self._handle, 1))
 
     def close(self) -> None:
-        _kernel().CloseHandle(self._handle)
+        _load_kernel().CloseHandle(self._handle)
 
     def _set(self, kind: int, value: ctypes.Structure) -> None:
         size = ctypes.sizeof(value)
-        _check(_kernel().SetInformationJobObject(self._handle, kind, ctypes.byref(value), size))
+        _check(
+            _load_kernel().SetInformationJobObject(self._handle, kind, ctypes.byref(value), size)
+        )
 
     def _get(self, kind: int, value: Any) -> Any:
         size = ctypes.sizeof(value)
         _check(
-            _kernel().QueryInformationJobObject(self._handle, kind, ctypes.byref(value), size, None)
+            _load_kernel().QueryInformationJobObject(
+                self._handle, kind, ctypes.byref(value), size, None
+            )
         )
         return value
 
 
-def processes() -> dict[int, int]:
+def list_processes() -> dict[int, int]:
     """Return the parent's pid by pid, of all processes."""
-    entries = _entries(_SNAP_PROCESSES, "Process32FirstW", "Process32NextW", ProcessEntry())
+    entries = _iterate_entries(_SNAP_PROCESSES, "Process32FirstW", "Process32NextW", ProcessEntry())
     return {entry.th32ProcessID: entry.th32ParentProcessID for entry in entries}
 
 
 def resume(pid: int) -> None:
     """Let a process run that was started with CREATE_SUSPENDED."""
-    entries = _entries(_SNAP_THREADS, "Thread32First", "Thread32Next", ThreadEntry())
+    entries = _iterate_entries(_SNAP_THREADS, "Thread32First", "Thread32Next", ThreadEntry())
     for thread in [entry.th32ThreadID for entry in entries if entry.th32OwnerProcessID == pid]:
-        with _opened("OpenThread", _THREAD_SUSPEND_RESUME, thread) as handle:
-            _kernel().ResumeThread(handle)
+        with _open_handle("OpenThread", _THREAD_SUSPEND_RESUME, thread) as handle:
+            _load_kernel().ResumeThread(handle)
 
 
 def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
@@ -120,80 +124,85 @@ def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
     memory = MemoryCounters()
     size = memory.cb = ctypes.sizeof(memory)
     at = [ctypes.byref(times, 8 * place) for place in range(4)]
-    with contextlib.suppress(OSError), _opened("OpenProcess", _PROCESS_QUERY, pid) as process:
-        _check(_kernel().GetProcessTimes(process, *at))
-        _check(_kernel().K32GetProcessMemoryInfo(process, ctypes.byref(memory), size))
+    with contextlib.suppress(OSError), _open_handle("OpenProcess", _PROCESS_QUERY, pid) as process:
+        _check(_load_kernel().GetProcessTimes(process, *at))
+        _check(_load_kernel().K32GetProcessMemoryInfo(process, ctypes.byref(memory), size))
         return (times[2] + times[3]) / 1e7, memory
     return None
 
 
-def memory() -> MemoryStatus:
+def read_memory() -> MemoryStatus:
     status = MemoryStatus(dwLength=ctypes.sizeof(MemoryStatus))
-    _check(_kernel().GlobalMemoryStatusEx(ctypes.byref(status)))
+    _check(_load_kernel().GlobalMemoryStatusEx(ctypes.byref(status)))
     return status
 
 
-def power_status() -> PowerStatus:
+def read_power_status() -> PowerStatus:
     status = PowerStatus()
-    _check(_kernel().GetSystemPowerStatus(ctypes.byref(status)))
+    _check(_load_kernel().GetSystemPowerStatus(ctypes.byref(status)))
     return status
 
 
-def clocks() -> list[CpuPower]:
+def read_clocks() -> list[CpuPower]:
     """Return the clocks by logical CPU; empty if the system does not report them."""
     cpus = (CpuPower * _MAX_CPUS)()
-    status = _library("powrprof").CallNtPowerInformation(
+    status = _load_library("powrprof").CallNtPowerInformation(
         _PROCESSOR_INFORMATION, None, 0, ctypes.byref(cpus), ctypes.sizeof(cpus)
     )
     return [cpu for cpu in cpus if cpu.MaxMhz] if status == 0 else []
 
 
-def power_scheme() -> str:
+def read_power_scheme() -> str:
     """Return the GUID of the active power scheme; "" if there is none."""
     scheme = ctypes.c_void_p()
-    if _library("powrprof").PowerGetActiveScheme(None, ctypes.byref(scheme)) or not scheme.value:
+    if (
+        _load_library("powrprof").PowerGetActiveScheme(None, ctypes.byref(scheme))
+        or not scheme.value
+    ):
         return ""
     guid = uuid.UUID(bytes_le=ctypes.string_at(scheme.value, 16))
-    _kernel().LocalFree(scheme)
+    _load_kernel().LocalFree(scheme)
     return str(guid)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of physical cores; 0 if the system does not report it."""
     size = ctypes.c_uint32(0)
-    _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
+    _load_kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
     count = size.value // ctypes.sizeof(LogicalProcessor)
     processors = (LogicalProcessor * count)()
-    if not _kernel().GetLogicalProcessorInformation(ctypes.byref(processors), ctypes.byref(size)):
+    if not _load_kernel().GetLogicalProcessorInformation(
+        ctypes.byref(processors), ctypes.byref(size)
+    ):
         return 0
     return sum(1 for item in processors if item.Relationship == _CORE)
 
 
-def uptime_s() -> float:
-    milliseconds: int = _kernel().GetTickCount64()
+def read_uptime_s() -> float:
+    milliseconds: int = _load_kernel().GetTickCount64()
     return milliseconds / 1000
 
 
-def _entries(kind: int, first: str, following: str, entry: Any) -> Iterator[Any]:
+def _iterate_entries(kind: int, first: str, following: str, entry: Any) -> Iterator[Any]:
     """The entries of a Toolhelp snapshot; each one overwrites the same structure."""
-    handle = _handle(_kernel().CreateToolhelp32Snapshot(kind, 0))
+    handle = _handle(_load_kernel().CreateToolhelp32Snapshot(kind, 0))
     try:
         entry.dwSize = ctypes.sizeof(entry)
-        more = getattr(_kernel(), first)(handle, ctypes.byref(entry))
+        more = getattr(_load_kernel(), first)(handle, ctypes.byref(entry))
         while more:
             yield entry
-            more = getattr(_kernel(), following)(handle, ctypes.byref(entry))
+            more = getattr(_load_kernel(), following)(handle, ctypes.byref(entry))
     finally:
-        _kernel().CloseHandle(handle)
+        _load_kernel().CloseHandle(handle)
 
 
 @contextlib.contextmanager
-def _opened(call: str, access: int, number: int) -> Iterator[ctypes.c_void_p]:
-    handle = _handle(getattr(_kernel(), call)(access, False, number))
+def _open_handle(call: str, access: int, number: int) -> Iterator[ctypes.c_void_p]:
+    handle = _handle(getattr(_load_kernel(), call)(access, False, number))
     try:
         yield handle
     finally:
-        _kernel().CloseHandle(handle)
+        _load_kernel().CloseHandle(handle)
 
 
 def _handle(value: Any) -> ctypes.c_void_p:
@@ -208,12 +217,12 @@ def _check(done: Any) -> None:
         raise getattr(ctypes, "WinError")(getattr(ctypes, "get_last_error")())  # noqa: B009
 
 
-def _kernel() -> Any:
-    return _library("kernel32")
+def _load_kernel() -> Any:
+    return _load_library("kernel32")
 
 
 @functools.cache
-def _library(name: str) -> Any:
+def _load_library(name: str) -> Any:
     library = getattr(ctypes, "WinDLL")(name, use_last_error=True)  # noqa: B009
     if name == "kernel32":
         for call in ("CreateJobObjectW", "CreateToolhelp32Snapshot", "OpenProcess", "OpenThread"):

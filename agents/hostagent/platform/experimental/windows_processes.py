@@ -85,7 +85,7 @@ class Child:
         living = tree_usage(self.tree())
         if living is None:
             return None
-        counted = job_usage(self._job.accounting())
+        counted = compute_job_usage(self._job.accounting())
         return counted._replace(rss_bytes=living.rss_bytes, peak_rss_bytes=living.peak_rss_bytes)
 
     def stop(self, grace_s: float) -> None:
@@ -101,7 +101,7 @@ class Child:
             return
         self._job.terminate()
         self._popen.wait()
-        self.cpu_s = job_usage(self._job.accounting()).cpu_s
+        self.cpu_s = compute_job_usage(self._job.accounting()).cpu_s
         _open_jobs.discard(self._job)
         self._job.close()
 
@@ -181,7 +181,7 @@ def list_cpus(mask: int) -> list[int]:
     return [cpu for cpu in range(64) if mask >> cpu & 1]
 
 
-def job_usage(counted: Accounting) -> Usage:
+def compute_job_usage(counted: Accounting) -> Usage:
     """Return the usage of a job: times are in units of 100 ns; I/O is not only that of storage."""
     basic = counted.BasicInfo
     return Usage(

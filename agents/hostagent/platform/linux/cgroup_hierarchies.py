@@ -27,8 +27,8 @@ class CgroupHierarchy(NamedTuple):
 
 def find_hierarchy(system: Path = Path("/")) -> Optional[CgroupHierarchy]:
     """Return the hierarchy below the file system `system`; None if no group can be created."""
-    mounts = _mounts(read_text(system / "proc/self/mounts"))
-    own = _own_groups(read_text(system / "proc/self/cgroup"))
+    mounts = _parse_mounts(read_text(system / "proc/self/mounts"))
+    own = _parse_own_groups(read_text(system / "proc/self/cgroup"))
     return _find_v2(system, mounts, own) or _find_v1(system, mounts, own)
 
 
@@ -78,10 +78,10 @@ def _group_folder(top: Path, group: str) -> Path:
     return folder if ".." not in folder.parts and folder.is_dir() else top
 
 
-def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Path]:
+def list_own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Path]:
     """Return the agent's group of a controller and all its visible parents, readable or not."""
-    mounts = _mounts(read_text(system / "proc/self/mounts"))
-    own = _own_groups(read_text(system / "proc/self/cgroup"))
+    mounts = _parse_mounts(read_text(system / "proc/self/mounts"))
+    own = _parse_own_groups(read_text(system / "proc/self/cgroup"))
     kind = controller if controller in mounts else "cgroup2"
     if kind not in mounts:
         return []
@@ -90,7 +90,7 @@ def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Pat
     return [folder for folder in (here, *here.parents) if folder == top or top in folder.parents]
 
 
-def _mounts(text: str) -> dict[str, str]:
+def _parse_mounts(text: str) -> dict[str, str]:
     """Return mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
     mounts: dict[str, str] = {}
     for line in text.splitlines():
@@ -102,7 +102,7 @@ def _mounts(text: str) -> dict[str, str]:
     return mounts
 
 
-def _own_groups(text: str) -> dict[str, str]:
+def _parse_own_groups(text: str) -> dict[str, str]:
     """Return our group by controller, "" for v2, from /proc/self/cgroup."""
     groups: dict[str, str] = {}
     for line in text.splitlines():

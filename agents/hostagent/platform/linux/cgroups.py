@@ -36,7 +36,7 @@ class Group:
         self.mechanism = hierarchy.mechanism
         self._created: list[Path] = []
         self._folders: dict[str, Path] = {}
-        name = f"{PREFIX}-{namespace()}-{os.getpid()}-{next(_numbers)}"
+        name = f"{PREFIX}-{read_namespace()}-{os.getpid()}-{next(_numbers)}"
         for controller in controllers:
             parent = hierarchy.folders[controller]
             if self._version == 2:
@@ -131,7 +131,7 @@ class Group:
         return refused
 
     def members(self) -> set[int]:
-        return {pid for folder in self._created for pid in _members(folder)}
+        return {pid for folder in self._created for pid in _read_members(folder)}
 
     def remove(self) -> None:
         """Kill its processes, and remove it."""
@@ -159,7 +159,7 @@ def _is_orphaned(folder: Path) -> bool:
     match = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-\d+", folder.name)
     if not match:
         return False
-    if match.group(1) == namespace():
+    if match.group(1) == read_namespace():
         return not _is_alive(int(match.group(2)))
     with contextlib.suppress(OSError):
         age_s = time.time() - folder.stat().st_mtime
@@ -173,7 +173,7 @@ def _is_alive(pid: int) -> bool:
     return bool(state) and state[0] not in "ZX"
 
 
-def namespace() -> str:
+def read_namespace() -> str:
     """Return the number of our pid namespace: hosts that share a kernel can have equal pids."""
     try:
         return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
@@ -185,7 +185,7 @@ def _move_to_subgroup(folder: Path) -> None:
     """Leave the agent's group if it is alone in it: a v2 group has processes or subgroups."""
     is_root = not (folder / "cgroup.type").exists()
     if not is_root and read_text(folder / "cgroup.procs").split() == [str(os.getpid())]:
-        subgroup = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
+        subgroup = folder / f"{PREFIX}-{read_namespace()}-{os.getpid()}-0"
         subgroup.mkdir()
         (subgroup / "cgroup.procs").write_text("0")
 
@@ -198,7 +198,7 @@ def _enable(folder: Path, controller: str) -> None:
 
 def _remove(folder: Path, deadline: float) -> bool:
     while True:
-        for pid in _members(folder):
+        for pid in _read_members(folder):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -212,7 +212,7 @@ def _remove(folder: Path, deadline: float) -> bool:
         time.sleep(0.005)
 
 
-def _members(folder: Path) -> set[int]:
+def _read_members(folder: Path) -> set[int]:
     """Return the processes in the group, without those of other pid namespaces (0)."""
     return {int(word) for word in read_text(folder / "cgroup.procs").split()} - {0, os.getpid()}
 

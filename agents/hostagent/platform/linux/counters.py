@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Optional
 
 from ..counters import Counters, CpuTimes, CurrentState, Energy
-from .cgroup_hierarchies import own_and_parent_groups
-from .facts import SYSTEM, power, read_text
+from .cgroup_hierarchies import list_own_and_parent_groups
+from .facts import SYSTEM, read_power, read_text
 
 _CPU = "sys/devices/system/cpu"
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -18,22 +18,22 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Counters:
     """Return the counters; `cpus`: those whose times and throttling are counted, None = all."""
-    tcp = _table(read_text(system / "proc/net/snmp") or "", "Tcp")
+    tcp = _parse_table(read_text(system / "proc/net/snmp") or "", "Tcp")
     kernel = read_text(system / "proc/net/netstat") or ""
-    listening, traffic = _table(kernel, "TcpExt"), _table(kernel, "IpExt")
+    listening, traffic = _parse_table(kernel, "TcpExt"), _parse_table(kernel, "IpExt")
     return Counters(
-        cpus=times(read_text(system / "proc/stat") or "", cpus),
-        pressure_s=_pressure_s(read_text(system / "proc/pressure/cpu") or ""),
+        cpus=parse_times(read_text(system / "proc/stat") or "", cpus),
+        pressure_s=_parse_pressure_s(read_text(system / "proc/pressure/cpu") or ""),
         segments_sent=tcp.get("OutSegs"),
         segments_resent=tcp.get("RetransSegs"),
         listen_overflows=listening.get("ListenOverflows"),
         listen_drops=listening.get("ListenDrops"),
-        swapped_pages=_swapped(read_text(system / "proc/vmstat") or ""),
+        swapped_pages=_parse_swapped(read_text(system / "proc/vmstat") or ""),
         throttle_count=_throttle_count(cpus, system),
-        quota_periods=_quota_periods(system),
-        octets_out=_octets(traffic, system, "OutOctets"),
-        octets_in=_octets(traffic, system, "InOctets"),
-        energy=_energy(system),
+        quota_periods=_count_quota_periods(system),
+        octets_out=_sum_octets(traffic, system, "OutOctets"),
+        octets_in=_sum_octets(traffic, system, "InOctets"),
+        energy=_read_energy(system),
     )
 
 
@@ -41,7 +41,7 @@ def current_state(system: Path = SYSTEM) -> CurrentState:
     running = re.search(
         r"^procs_running (\d+)", read_text(system / "proc/stat") or "", re.MULTILINE
     )
-    source = power(system)["power_source"]
+    source = read_power(system)["power_source"]
     return CurrentState(
         run_queue=max(0, int(running.group(1)) - 1) if running else None,
         on_battery=None if source is None else source == "battery",
@@ -49,7 +49,7 @@ def current_state(system: Path = SYSTEM) -> CurrentState:
     )
 
 
-def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuTimes]]:
+def parse_times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuTimes]]:
     """Return the times in the lines "cpu<n>" of /proc/stat (proc(5)).
 
     Idle time is exact on a tickless kernel. User and system time are sampled once per tick, which
@@ -65,18 +65,18 @@ def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuT
     return cpu_times or None
 
 
-def _pressure_s(text: str) -> Optional[float]:
+def _parse_pressure_s(text: str) -> Optional[float]:
     match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
     return int(match.group(1)) / 1e6 if match else None
 
 
-def _table(text: str, name: str) -> dict[str, int]:
+def _parse_table(text: str, name: str) -> dict[str, int]:
     """Return a table of /proc/net/{snmp,netstat}: one line with names, one with numbers."""
     lines = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{name}:")]
     return dict(zip(lines[0], map(int, lines[1]))) if len(lines) == 2 else {}
 
 
-def _swapped(vmstat: str) -> Optional[int]:
+def _parse_swapped(vmstat: str) -> Optional[int]:
     moved = [int(n) for n in re.findall(r"^pswp(?:in|out) (\d+)", vmstat, re.MULTILINE)]
     return sum(moved) if moved else None
 
@@ -94,17 +94,17 @@ def _throttle_count(cpus: Optional[Collection[int]], system: Path) -> Optional[i
     return sum(known) if known else None
 
 
-def _quota_periods(system: Path) -> Optional[int]:
+def _count_quota_periods(system: Path) -> Optional[int]:
     """Return how many periods exhausted a quota of the agent's group or a parent group."""
     counts = [
         re.search(r"^nr_throttled (\d+)", read_text(folder / "cpu.stat") or "", re.MULTILINE)
-        for folder in own_and_parent_groups("cpu", system)
+        for folder in list_own_and_parent_groups("cpu", system)
     ]
     known = [int(count.group(1)) for count in counts if count]
     return sum(known) if known else None
 
 
-def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
+def _sum_octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
     """Return the sum of IPv4 and IPv6, including loopback."""
     if name not in traffic:
         return None
@@ -114,7 +114,7 @@ def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
     return traffic[name] + (int(sixth.group(1)) if sixth else 0)
 
 
-def _energy(system: Path) -> Optional[dict[str, Energy]]:
+def _read_energy(system: Path) -> Optional[dict[str, Energy]]:
     """Return energy by package (Documentation/power/powercap); usually readable for root only."""
     packages = {}
     for zone in sorted(system.glob("sys/class/powercap/intel-rapl:*")):

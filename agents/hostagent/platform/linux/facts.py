@@ -25,42 +25,42 @@ _CPU_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal")
 def facts(system: Path = SYSTEM) -> dict[str, Any]:
     cpuinfo = read_text(system / "proc/cpuinfo") or ""
     meminfo = read_text(system / "proc/meminfo") or ""
-    release = os_release(read_text(system / "etc/os-release") or "")
+    release = parse_os_release(read_text(system / "etc/os-release") or "")
     return {
-        "cpu_model": cpu_model(cpuinfo),
-        "cores": cores(cpuinfo),
-        "microcode": _field(cpuinfo, "microcode"),
-        "clock_base_mhz": _mhz(system / _FREQ / "base_frequency"),
-        "clock_min_mhz": _mhz(system / _FREQ / "cpuinfo_min_freq"),
-        "clock_max_mhz": _mhz(system / _FREQ / "cpuinfo_max_freq"),
-        "memory_bytes": memory_bytes(meminfo),
-        "swap_bytes": memory_bytes(meminfo, "SwapTotal"),
+        "cpu_model": parse_cpu_model(cpuinfo),
+        "cores": count_cores(cpuinfo),
+        "microcode": _parse_field(cpuinfo, "microcode"),
+        "clock_base_mhz": _read_mhz(system / _FREQ / "base_frequency"),
+        "clock_min_mhz": _read_mhz(system / _FREQ / "cpuinfo_min_freq"),
+        "clock_max_mhz": _read_mhz(system / _FREQ / "cpuinfo_max_freq"),
+        "memory_bytes": parse_memory_bytes(meminfo),
+        "swap_bytes": parse_memory_bytes(meminfo, "SwapTotal"),
         "os_name": release.get("NAME"),
         "os_version": release.get("VERSION_ID"),
         "governor": read_text(system / _FREQ / "scaling_governor"),
-        "turbo": turbo(system),
+        "turbo": read_turbo(system),
         "smt": read_text(system / _CPU / "smt/control"),
-        "mitigations": mitigations(system),
-        "virtualisation": virtualisation(system, cpuinfo),
-        "container": container(system),
-        **power(system),
+        "mitigations": read_mitigations(system),
+        "virtualisation": detect_virtualisation(system, cpuinfo),
+        "container": detect_container(system),
+        **read_power(system),
         "clock_source": read_text(system / _CLOCK / "current_clocksource"),
-        "uptime_s": _uptime_s(system),
+        "uptime_s": _read_uptime_s(system),
         "boot_id": read_text(system / _BOOT_ID),
         "temperatures": temperatures(system) or None,
     }
 
 
-def cpu_model(cpuinfo: str) -> Optional[str]:
+def parse_cpu_model(cpuinfo: str) -> Optional[str]:
     """Return the model in /proc/cpuinfo; ARM kernels use other fields, or do not name it."""
     for key in ("model name", "Model", "Hardware"):
-        model = _field(cpuinfo, key)
+        model = _parse_field(cpuinfo, key)
         if model:
             return model
     return None
 
 
-def cores(cpuinfo: str) -> Optional[int]:
+def count_cores(cpuinfo: str) -> Optional[int]:
     """Return the number of distinct (physical id, core id); None if the kernel has no numbers."""
     pairs = set()
     for block in cpuinfo.split("\n\n"):
@@ -70,19 +70,19 @@ def cores(cpuinfo: str) -> Optional[int]:
     return len(pairs) or None
 
 
-def memory_bytes(meminfo: str, key: str = "MemTotal") -> Optional[int]:
+def parse_memory_bytes(meminfo: str, key: str = "MemTotal") -> Optional[int]:
     match = re.search(rf"^{key}:\s+(\d+) kB", meminfo, re.MULTILINE)
     return int(match.group(1)) * 1024 if match else None
 
 
-def os_release(text: str) -> dict[str, str]:
+def parse_os_release(text: str) -> dict[str, str]:
     return {
         key: value.strip("\"'")
         for key, value in re.findall(r"^([A-Z_]+)=(.*)$", text, re.MULTILINE)
     }
 
 
-def turbo(system: Path) -> Optional[str]:
+def read_turbo(system: Path) -> Optional[str]:
     """Return "on" or "off"; None without a driver that can switch it."""
     off = read_text(system / _CPU / "intel_pstate/no_turbo")
     on = read_text(system / _CPU / "cpufreq/boost")
@@ -91,7 +91,7 @@ def turbo(system: Path) -> Optional[str]:
     return {"1": "on", "0": "off", None: None}.get(on)
 
 
-def mitigations(system: Path) -> Optional[str]:
+def read_mitigations(system: Path) -> Optional[str]:
     """Return `name: state; …` of the vulnerabilities that this CPU has."""
     states = {path.name: read_text(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
     lines = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
@@ -99,7 +99,7 @@ def mitigations(system: Path) -> Optional[str]:
     return "; ".join(affected) or ("not affected" if lines else None)
 
 
-def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
+def detect_virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
     """Return the hypervisor, as far as it can be detected; "none" for a physical machine."""
     dmi = [read_text(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
     named = hypervisors.detect_hypervisor(" ".join(dmi)) or read_text(
@@ -118,7 +118,7 @@ def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
     return hypervisors.detect_clock_hypervisor(clocks) or "virtual machine"
 
 
-def container(system: Path) -> Optional[str]:
+def detect_container(system: Path) -> Optional[str]:
     """Return the kind of container of this process, "none" if none is detected."""
     if (system / ".dockerenv").exists():
         return "docker"
@@ -130,12 +130,14 @@ def container(system: Path) -> Optional[str]:
     return systemd or (match.group() if match else "none")
 
 
-def power(system: Path) -> dict[str, Any]:
+def read_power(system: Path) -> dict[str, Any]:
     """Return `power_source` "mains" or "battery", and the charge of the battery."""
     supplies = list((system / "sys/class/power_supply").glob("*"))
-    mains = [read_text(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
+    mains = [
+        read_text(path / "online") for path in supplies if _read_kind(path) in ("Mains", "USB")
+    ]
     batteries = [
-        path for path in supplies if _kind(path) == "Battery" and not _is_device_battery(path)
+        path for path in supplies if _read_kind(path) == "Battery" and not _is_device_battery(path)
     ]
     levels = [read_text(path / "capacity") for path in batteries]
     percent = [int(level) for level in levels if level and level.isdigit()]
@@ -148,7 +150,7 @@ def power(system: Path) -> dict[str, Any]:
     return {"power_source": source, "battery_percent": min(percent) if percent else None}
 
 
-def _kind(supply: Path) -> Optional[str]:
+def _read_kind(supply: Path) -> Optional[str]:
     return read_text(supply / "type")
 
 
@@ -159,23 +161,23 @@ def _is_device_battery(supply: Path) -> bool:
 
 def temperatures(system: Path = SYSTEM) -> dict[str, float]:
     """Return degrees Celsius by sensor."""
-    read = {name: _degrees(path) for name, path in _sensors(system).items()}
+    read = {name: _read_degrees(path) for name, path in _list_sensors(system).items()}
     return {name: value for name, value in read.items() if value is not None}
 
 
 def temperature_c(system: Path = SYSTEM) -> Optional[float]:
     """Return the temperature of the hottest sensor of the CPU."""
-    read = map(_degrees, _cpu_sensors(system))
+    read = map(_read_degrees, _list_cpu_sensors(system))
     return max((value for value in read if value is not None), default=None)
 
 
 @functools.lru_cache(maxsize=8)
-def _cpu_sensors(system: Path) -> tuple[Path, ...]:
+def _list_cpu_sensors(system: Path) -> tuple[Path, ...]:
     """Return the sensors; cached, so that a sample does not search all chips again."""
-    return tuple(path for name, path in _sensors(system).items() if _is_cpu_sensor(name))
+    return tuple(path for name, path in _list_sensors(system).items() if _is_cpu_sensor(name))
 
 
-def _sensors(system: Path) -> dict[str, Path]:
+def _list_sensors(system: Path) -> dict[str, Path]:
     sensors = {}
     for chip in sorted(system.glob("sys/class/hwmon/hwmon*")):
         name = read_text(chip / "name") or chip.name
@@ -191,20 +193,20 @@ def _is_cpu_sensor(sensor: str) -> bool:
     return sensor.split()[0] in _CPU_CHIPS or sensor in _CPU_ZONES
 
 
-def _degrees(path: Path) -> Optional[float]:
+def _read_degrees(path: Path) -> Optional[float]:
     text = read_text(path)
     return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
 
 
 def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
     """Return the current mean clock of the first of these CPUs; None = of the machine."""
-    paths = _clock_files(None if cpus is None else tuple(sorted(cpus)), system)
-    clocks = [clock for clock in map(_mhz, paths) if clock is not None]
+    paths = _list_clock_files(None if cpus is None else tuple(sorted(cpus)), system)
+    clocks = [clock for clock in map(_read_mhz, paths) if clock is not None]
     return round(sum(clocks) / len(clocks), 1) if clocks else None
 
 
 @functools.lru_cache(maxsize=8)
-def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
+def _list_clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
     if cpus is None:
         paths = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
     else:
@@ -212,17 +214,17 @@ def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, .
     return tuple(paths[:_CLOCKS])
 
 
-def _uptime_s(system: Path) -> Optional[float]:
+def _read_uptime_s(system: Path) -> Optional[float]:
     text = read_text(system / "proc/uptime")
     return float(text.split()[0]) if text else None
 
 
-def _field(cpuinfo: str, key: str) -> Optional[str]:
+def _parse_field(cpuinfo: str, key: str) -> Optional[str]:
     match = re.search(rf"^{key}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return match.group(1).strip() if match else None
 
 
-def _mhz(path: Path) -> Optional[float]:
+def _read_mhz(path: Path) -> Optional[float]:
     text = read_text(path)
     return int(text) / 1000 if text and text.isdigit() else None
 

@@ -42,15 +42,15 @@ UNKNOWN = {
 def snapshot() -> dict[int, Process]:
     """Return all processes by pid."""
     processes = {}
-    for pid in _pids():
-        fields = stat_fields(pid)
+    for pid in _list_pids():
+        fields = read_stat_fields(pid)
         if fields:
             state, (parent, group, session) = fields[0], map(int, fields[1:4])
             processes[pid] = Process(pid, parent, group, session, state in "ZX")
     return processes
 
 
-def stat_fields(pid: int) -> Optional[list[str]]:
+def read_stat_fields(pid: int) -> Optional[list[str]]:
     """Return /proc/PID/stat from the state on (field 3 of proc(5)); None if the process is gone."""
     text = _read_proc(pid, "stat")
     return text.rpartition(")")[2].split() if text else None
@@ -65,7 +65,7 @@ def newest_pid() -> Optional[int]:
 def consumers() -> dict[int, Consumer]:
     """Return all processes by pid, with their CPU time and that of children they waited for."""
     processes = {}
-    for pid in _pids():
+    for pid in _list_pids():
         text = _read_proc(pid, "stat")
         if text:
             start, _, rest = text.rpartition(")")
@@ -79,14 +79,14 @@ def consumers() -> dict[int, Consumer]:
 def find_marked(variable: str) -> set[int]:
     """Return our processes whose environment has exactly `NAME=value`."""
     wanted = variable.encode()
-    return {pid for pid in _pids() if wanted in _environment(pid)} - {os.getpid()}
+    return {pid for pid in _list_pids() if wanted in _read_environment(pid)} - {os.getpid()}
 
 
-def _pids() -> list[int]:
+def _list_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _environment(pid: int) -> list[bytes]:
+def _read_environment(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
@@ -99,14 +99,14 @@ def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
 
 
 def _process_usage(pid: int) -> Optional[Usage]:
-    fields, status = stat_fields(pid), _read_proc(pid, "status")
+    fields, status = read_stat_fields(pid), _read_proc(pid, "status")
     if not fields or not status:
         return None
-    threads = _thread_ids(pid)
-    voluntary, involuntary = _switches(pid, threads, status)
+    threads = _list_thread_ids(pid)
+    voluntary, involuntary = _count_switches(pid, threads, status)
     moved = _read_proc(pid, "io")
     return Usage(
-        cpu_s=_cpu_s(pid, threads, fields),
+        cpu_s=_compute_cpu_s(pid, threads, fields),
         rss_bytes=1024 * (_number(status, "VmRSS") or 0),
         peak_rss_bytes=1024 * (_number(status, "VmHWM") or 0),
         voluntary_switches=voluntary,
@@ -116,7 +116,7 @@ def _process_usage(pid: int) -> Optional[Usage]:
     )
 
 
-def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
+def _compute_cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
     """Return the CPU time of the process and of the children that it has waited for.
 
     `stat` includes ended threads, but in units of 10 ms, rounded down; `schedstat` counts
@@ -129,7 +129,7 @@ def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
     return max((user + system) / tick, scheduled_s) + (child_user + child_system) / tick
 
 
-def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
+def _count_switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
     """Return voluntary and involuntary switches; the process status has only the first thread's."""
     others = [thread for thread in threads if thread != str(pid)]
     texts = [status, *filter(None, (_read_proc(pid, f"task/{thread}/status") for thread in others))]
@@ -139,7 +139,7 @@ def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
     )
 
 
-def _thread_ids(pid: int) -> list[str]:
+def _list_thread_ids(pid: int) -> list[str]:
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:

@@ -37,12 +37,12 @@ def established(port: int) -> Optional[int]:
     None if the kernel does not report it, or has more than MAX_SOCKETS sockets.
     """
     try:
-        return _limited(sum(_count_by_monitor(family, port) for family in _FAMILIES))
+        return _limit_count(sum(_count_by_monitor(family, port) for family in _FAMILIES))
     except (OSError, AttributeError, struct.error):
-        return established_in_tables(port)
+        return count_established_in_tables(port)
 
 
-def _limited(count: int) -> Optional[int]:
+def _limit_count(count: int) -> Optional[int]:
     return count if count <= MAX_SOCKETS else None
 
 
@@ -53,7 +53,7 @@ def _count_by_monitor(family: int, port: int) -> int:
         monitor.sendto(_request(family, port), (0, 0))
         count = 0
         while count <= MAX_SOCKETS:
-            for kind, body in _messages(monitor.recv(1 << 18)):
+            for kind, body in _iterate_messages(monitor.recv(1 << 18)):
                 if kind == _DONE:
                     return count
                 if kind == _ERROR:
@@ -74,7 +74,7 @@ def _request(family: int, port: int) -> bytes:
     return _HEADER.pack(size, _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _iterate_messages(data: bytes) -> Iterator[tuple[int, bytes]]:
     offset = 0
     while offset + _HEADER.size <= len(data):
         size, kind, *_ = _HEADER.unpack_from(data, offset)
@@ -82,7 +82,7 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
         offset += (size + 3) & ~3
 
 
-def established_in_tables(port: int, system: Path = SYSTEM) -> Optional[int]:
+def count_established_in_tables(port: int, system: Path = SYSTEM) -> Optional[int]:
     """Return the same from /proc/net/tcp and tcp6."""
     total = _count_sockets(system)
     if total is None or total > MAX_SOCKETS:
@@ -116,11 +116,11 @@ def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
     reuse = read_text(system / "proc/sys/net/ipv4/tcp_tw_reuse")
     used: Counter[str] = Counter()
     for name in ("tcp", "tcp6"):
-        used += _used_ports(read_text(system / "proc/net" / name) or "", low, high, reuse)
+        used += _count_used_ports(read_text(system / "proc/net" / name) or "", low, high, reuse)
     return max(used.values(), default=0) >= high - low + 1
 
 
-def _used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
+def _count_used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
     """Return the number of local ports used by connections to each remote address and port."""
     pattern = r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) "
     counts: Counter[str] = Counter()

@@ -100,12 +100,12 @@ def undo_leftover_tuning(root: Path, system: Path = SYSTEM) -> bool:
     return True
 
 
-def available(system: Path = SYSTEM) -> list[str]:
+def list_available_knobs(system: Path = SYSTEM) -> list[str]:
     """Return the knobs that this user could set here."""
     return [
         name
         for name, knob in KNOBS.items()
-        if any(_can_set(path) for path, _values in _files(knob, system))
+        if any(_can_set(path) for path, _values in _list_files(knob, system))
     ]
 
 
@@ -123,7 +123,7 @@ def _set_all(
     changes: dict[str, list[Change]] = {}
     for name in (name for name in KNOBS if name in wanted):
         try:
-            changes[name] = _changes(name, wanted[name], system)
+            changes[name] = _list_changes(name, wanted[name], system)
         except (_KnobRefused, OSError) as error:
             refused[name] = str(error)
     _record(root, [change for group in changes.values() for change in group], system)
@@ -136,22 +136,22 @@ def _set_all(
             refused[name] = str(error)
 
 
-def _changes(name: str, choice: str, system: Path) -> list[Change]:
+def _list_changes(name: str, choice: str, system: Path) -> list[Change]:
     """Return the necessary changes; empty if all files have the value already."""
     knob = KNOBS[name]
-    files = _files(knob, system)
+    files = _list_files(knob, system)
     if not files:
         raise _KnobRefused("this host has no such setting")
     changes = []
     for path, values in files:
-        old, new = path.read_text().strip(), _value(knob, path, values, choice)
+        old, new = path.read_text().strip(), _resolve_value(knob, path, values, choice)
         if old in _FIXED:
             raise _KnobRefused(f"it is {old} here")
         changes.append(Change(name, str(path), old, new))
     return [change for change in changes if change.old != change.new]
 
 
-def _value(knob: Knob, path: Path, values: Optional[Mapping[str, str]], choice: str) -> str:
+def _resolve_value(knob: Knob, path: Path, values: Optional[Mapping[str, str]], choice: str) -> str:
     if values is not None:
         choices = list(values)
     elif knob.highest is not None:
@@ -164,7 +164,7 @@ def _value(knob: Knob, path: Path, values: Optional[Mapping[str, str]], choice: 
     return values[choice] if values is not None else choice
 
 
-def _files(knob: Knob, system: Path) -> list[tuple[Path, Optional[Mapping[str, str]]]]:
+def _list_files(knob: Knob, system: Path) -> list[tuple[Path, Optional[Mapping[str, str]]]]:
     return [
         (path, values)
         for pattern, values in knob.files.items()
@@ -185,7 +185,7 @@ def _set(change: Change) -> None:
 def _record(root: Path, changes: list[Change], system: Path) -> None:
     if not changes:
         return
-    boot = _boot_id(system)
+    boot = _read_boot_id(system)
     write_json(root / RECORD, {"boot": boot, "changes": [change._asdict() for change in changes]})
     _sync(root)
 
@@ -199,7 +199,7 @@ def _undo(root: Path, system: Path) -> dict[str, str]:
         return {}
     left: dict[str, str] = {}
     failed = False
-    if saved["boot"] == _boot_id(system):
+    if saved["boot"] == _read_boot_id(system):
         for change in reversed([Change(**item) for item in saved["changes"]]):
             try:
                 why = _restore(change)
@@ -226,7 +226,7 @@ def _restore(change: Change) -> str:
     return ""
 
 
-def _boot_id(system: Path) -> str:
+def _read_boot_id(system: Path) -> str:
     try:
         return (system / _BOOT_ID).read_text().strip()
     except OSError:

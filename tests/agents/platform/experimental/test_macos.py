@@ -48,7 +48,7 @@ PS = """\
 
 
 def read(sysctl: str = "", sw_vers: str = "", batteries: str = "", settings: str = "") -> dict:
-    return macos.from_output(
+    return macos.parse_facts(
         sysctl=sysctl, sw_vers=sw_vers, batteries=batteries, settings=settings, now=1700003600.0
     )
 
@@ -84,7 +84,7 @@ def test_facts_are_unknown_where_macos_reports_none() -> None:
 
 
 def test_the_process_table_is_read() -> None:
-    assert macos.table(PS) == {
+    assert macos.parse_table(PS) == {
         1: Process(1, 0, 1, None, False),
         310: Process(310, 1, 310, None, False),
         311: Process(311, 310, 310, None, True),

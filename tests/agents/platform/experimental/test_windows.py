@@ -41,7 +41,9 @@ def test_usage_of_a_job_object_is_read() -> None:
     # Ten seconds of user time, five of kernel time, in units of 100 ns.
     basic = struct.pack("<4q4I", 100_000_000, 50_000_000, 0, 0, 7, 3, 2, 0)
     moved = struct.pack("<6Q", 1, 2, 3, 4096, 8192, 5)
-    usage = windows_processes.job_usage(windows_types.Accounting.from_buffer_copy(basic + moved))
+    usage = windows_processes.compute_job_usage(
+        windows_types.Accounting.from_buffer_copy(basic + moved)
+    )
     assert usage.cpu_s == 15.0
     assert (usage.read_bytes, usage.written_bytes) == (4096, 8192)
 
@@ -122,15 +124,15 @@ def test_the_power_status_is_read(
     raw: tuple[int, ...], source: str | None, percent: int | None
 ) -> None:
     status = windows_types.PowerStatus.from_buffer_copy(struct.pack("<4B2I", *raw, 0, 0))
-    assert windows.power(status) == {"power_source": source, "battery_percent": percent}
+    assert windows.parse_power(status) == {"power_source": source, "battery_percent": percent}
 
 
 def test_microcode_is_read_from_the_registry() -> None:
-    assert windows.microcode(bytes.fromhex("00000000f4000000")) == "0xf4"  # Intel
-    assert windows.microcode(None) is None
-    assert windows.microcode(b"short") is None
+    assert windows.parse_microcode(bytes.fromhex("00000000f4000000")) == "0xf4"  # Intel
+    assert windows.parse_microcode(None) is None
+    assert windows.parse_microcode(b"short") is None
 
 
 def test_windows_libraries_are_loaded_on_first_use() -> None:
     with pytest.raises(AttributeError, match="WinDLL"):
-        windows_api.memory()
+        windows_api.read_memory()

@@ -55,7 +55,7 @@ def test_cgroup_search_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Pat
     hierarchy = find_hierarchy(tmp_path)
     assert hierarchy is not None
     assert hierarchy.folders["cpu"] == own
-    room = own / f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-0"
+    room = own / f"{cgroups.PREFIX}-{cgroups.read_namespace()}-{os.getpid()}-0"
     cgroups.Group(hierarchy, ["cpu"])
     # Only a group without processes can have controllers in the groups below it.
     assert (room / "cgroup.procs").read_text() == "0"

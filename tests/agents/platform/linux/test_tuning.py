@@ -14,7 +14,7 @@ from agents.hostagent.platform.linux.tuning import (
     HOST_LOCK,
     RECORD,
     apply_tuning,
-    available,
+    list_available_knobs,
     undo_leftover_tuning,
 )
 
@@ -196,9 +196,9 @@ def test_tuning_keeps_its_record_until_all_is_restored(system: Path, work: Path)
 
 
 def test_tuning_lists_the_settings_that_can_be_changed(system: Path) -> None:
-    assert available(system) == ["smt", "governor", "turbo", "aslr", "swappiness"]
+    assert list_available_knobs(system) == ["smt", "governor", "turbo", "aslr", "swappiness"]
     (system / SMT).unlink()
-    assert "smt" not in available(system)
+    assert "smt" not in list_available_knobs(system)
 
 
 #: Tunes the real host, reports it, and waits.
