@@ -113,14 +113,14 @@ def test_bundle_speaks_http2_with_its_own_packages(
 _ASKS_TWICE = """
 import json, sys
 sys.path[:0] = [sys.argv[1]]
-from hostagent.http.checks import ready_problem
+from hostagent.http.checks import find_ready_problem
 from hostagent.step.plan import Ready
-told = {}
+results = {}
 for protocol in ("h1", "h2"):
     ready = Ready("/hello", 200, "Hello, World!", 10.0, protocol)
-    problem = ready_problem("127.0.0.1", int(sys.argv[2]), ready, None)
-    told[protocol] = [problem and problem.partition(" for ")[0], "h2" in sys.modules]
-print(json.dumps(told))
+    problem = find_ready_problem("127.0.0.1", int(sys.argv[2]), ready, None)
+    results[protocol] = [problem and problem.partition(" for ")[0], "h2" in sys.modules]
+print(json.dumps(results))
 """
 
 

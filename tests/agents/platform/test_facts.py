@@ -214,10 +214,10 @@ def test_fingerprint_covers_static_facts_only() -> None:
 def test_fingerprint_changes_with_installed_memory_but_not_with_reserved_memory() -> None:
     facts = dict.fromkeys(STATIC, "x")
 
-    def compute_fingerprint(memory_bytes: int) -> str:
+    def compute_for(memory_bytes: int) -> str:
         return compute_fingerprint(select_static_facts({**facts, "memory_bytes": memory_bytes}))
 
     installed = 16_497_889_280
-    assert compute_fingerprint(installed) == compute_fingerprint(installed - 40_960)
-    assert compute_fingerprint(installed) != compute_fingerprint(2 * installed)
-    assert compute_fingerprint(installed) != compute_fingerprint(installed + (1 << 30))
+    assert compute_for(installed) == compute_for(installed - 40_960)
+    assert compute_for(installed) != compute_for(2 * installed)
+    assert compute_for(installed) != compute_fingerprint(installed + (1 << 30))
