@@ -24,7 +24,7 @@ def merge_base(branch: str, contender: str) -> str:
     base = done.stdout.strip()
     if done.returncode or not base:
         raise NoAnswerError(_explain_missing_commit(branch, contender))
-    if base != _commit(contender):
+    if base != _resolve_commit(contender):
         return base
     parent = _run_git("rev-parse", "--verify", "--quiet", f"{base}^1")
     if parent.returncode:
@@ -41,7 +41,7 @@ def _read_tip(branch: str) -> str:
     raise NoAnswerError(f"there is no branch {branch} in this checkout. {_fetch_more()}")
 
 
-def _commit(name: str) -> str:
+def _resolve_commit(name: str) -> str:
     done = _run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if done.returncode:
         raise NoAnswerError(f"the commit {name} is not in this checkout. {_fetch_more()}")

@@ -25,10 +25,16 @@ def list_hosts(args: argparse.Namespace, client: Client) -> int:
 
 
 def _build_row(host: Any) -> tuple[str, ...]:
-    return host["name"], host["state"], host["profile"]["slug"], ",".join(host["tags"]), _now(host)
+    return (
+        host["name"],
+        host["state"],
+        host["profile"]["slug"],
+        ",".join(host["tags"]),
+        _describe_now(host),
+    )
 
 
-def _now(host: Any) -> str:
+def _describe_now(host: Any) -> str:
     if host["run"]:
         return f"measures run {host['run']}"
     if host["message"]:

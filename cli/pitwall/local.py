@@ -42,7 +42,7 @@ def measure_here(args: argparse.Namespace, progress: Progress) -> int:
 def _build_arguments(args: argparse.Namespace) -> list[str]:
     """Return the arguments of the checkout's command."""
     contender = args.contender or git.head()
-    baseline = _baseline(args, contender)
+    baseline = _resolve_baseline(args, contender)
     if args.until not in (None, "rounds") and not baseline:
         raise NoAnswerError(
             f"--until {args.until} compares two commits: give --baseline or --merge-base"
@@ -55,7 +55,7 @@ def _build_arguments(args: argparse.Namespace) -> list[str]:
     return words + (["--keep", str(Path(args.keep).resolve())] if args.keep else [])
 
 
-def _baseline(args: argparse.Namespace, contender: str) -> Optional[str]:
+def _resolve_baseline(args: argparse.Namespace, contender: str) -> Optional[str]:
     """Evaluate the rule in the local repository; rules that need histories are rejected."""
     rule, colon, branch = (args.baseline or "").partition(":")
     if args.merge_base or (rule == "merge-base" and branch):

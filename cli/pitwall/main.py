@@ -24,7 +24,7 @@ from .starting import start_run
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    _speak_utf8()
+    _write_utf8()
     args = build_parser().parse_args(argv)
     progress = Progress(quiet=args.quiet)
     if argv is None:
@@ -83,7 +83,7 @@ def _read_token(file: Optional[str]) -> str:
         raise NoAnswerError(f"--token-file {file} cannot be read: {error}") from error
 
 
-def _speak_utf8() -> None:
+def _write_utf8() -> None:
     """Write UTF-8: a CI often has no locale, and print() would fail at the first µ."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -128,14 +128,14 @@ def format_number(
     elif digits is not None:
         text = f"{size:,.0f}" if size >= 10**digits else f"{size:.{digits}g}"
     else:
-        text = _significant(size)
+        text = _format_significant(size)
     is_negative = value < 0 and bool(text.strip("0.,"))
     if plain:
         return f"{'-' if is_negative else ''}{text.replace(',', '')}"
     return f"{_MINUS if is_negative else ''}{text.replace(',', _THIN_SPACE)}"
 
 
-def _significant(size: float) -> str:
+def _format_significant(size: float) -> str:
     if size == 0:
         return "0"
     # The digits depend on the rounded value: 999.7 becomes 1 000, and 9.998 becomes 10.0.

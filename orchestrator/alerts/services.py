@@ -36,7 +36,7 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     """Confirm that it is a real regression. The member becomes its owner unless it has one."""
     with transaction.atomic():
-        alert = _to_do(member, alert_id, to="confirm an alert")
+        alert = _lock_open_alert(member, alert_id, to="confirm an alert")
         if alert.state == AlertState.CONFIRMED:
             raise ConflictError("this alert is already confirmed")
         alert.assignee = alert.assignee or member.actor
@@ -46,7 +46,7 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") -> Alert:
     """Silence an alert until `until`; then it reopens."""
     with transaction.atomic():
-        alert = _to_do(member, alert_id, to="silence an alert")
+        alert = _lock_open_alert(member, alert_id, to="silence an alert")
         now = utc_now()
         if until <= now:
             raise InvalidRequestError("choose a day in the future", field="until")
@@ -61,14 +61,14 @@ def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") 
 def resolve(*, member: Member, alert_id: UUID, note: str) -> Alert:
     """Resolve an alert: fixed, or accepted. `note` says which."""
     with transaction.atomic():
-        alert = _to_do(member, alert_id, to="resolve an alert")
+        alert = _lock_open_alert(member, alert_id, to="resolve an alert")
         return _change_alert(member, alert, AlertState.RESOLVED, _check_reason(note))
 
 
 def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
     """Accept the new level: each history of the alert starts again where it shifted."""
     with transaction.atomic():
-        alert = _to_do(member, alert_id, to="accept a new baseline")
+        alert = _lock_open_alert(member, alert_id, to="accept a new baseline")
         rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
         shifts = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
         for row in shifts.values():
@@ -84,7 +84,7 @@ def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
     Its change points are dismissed too and raise no other.
     """
     with transaction.atomic():
-        alert = _to_do(member, alert_id, to="dismiss an alert")
+        alert = _lock_open_alert(member, alert_id, to="dismiss an alert")
         for row in alert.change_points.exclude(
             state__in=[ChangeState.DISMISSED, ChangeState.SUPERSEDED]
         ):
@@ -124,7 +124,7 @@ def _lock_alert(member: Member, alert_id: UUID, *, to: str) -> Alert:
     return Alert.objects.select_for_update().get(pk=load_alert(member, alert_id).pk)
 
 
-def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
+def _lock_open_alert(member: Member, alert_id: UUID, *, to: str) -> Alert:
     alert = _lock_alert(member, alert_id, to=to)
     if alert.state in ALERT_ENDED:
         raise ConflictError(f"this alert is already {alert.get_state_display().lower()}")

@@ -75,7 +75,7 @@ def list_primary_metrics(spec: Spec) -> tuple[str, ...]:
     loads = [shape.load for shape in list_configurations(spec)]
     if all(load.search is not None for load in loads):
         return PRIMARY_OF_SEARCH
-    rates = [rate for load in loads for rate in (load.rate, *_step_rates(load))]
+    rates = [rate for load in loads for rate in (load.rate, *_list_step_rates(load))]
     return PRIMARY["open" if any(rate is not None for rate in rates) else "closed"]
 
 
@@ -174,7 +174,7 @@ def _check_start(resolved: Spec, case: CaseSpec) -> None:
         raise InvalidRequestError(f"for {case.label}: {error}", field=error.field) from error
 
 
-def _step_rates(load: Load) -> list[float | None]:
+def _list_step_rates(load: Load) -> list[float | None]:
     return [step.rate for step in load.steps or ()]
 
 

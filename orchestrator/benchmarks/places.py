@@ -25,14 +25,14 @@ def _find_deepest_line(node: Node, path: str) -> int | None:
     """Return the line of the last existing step of `path`; None if even the first is missing."""
     line = None
     while path:
-        step = _step(node, path)
+        step = _find_step(node, path)
         if step is None:
             break
         line, node, path = step
     return line
 
 
-def _step(node: Node, path: str) -> tuple[int, Node, str] | None:
+def _find_step(node: Node, path: str) -> tuple[int, Node, str] | None:
     """Return the line, the node and the remaining path after its first step."""
     if isinstance(node, SequenceNode) and path.startswith("["):
         index, _, rest = path[1:].partition("]")

@@ -264,9 +264,11 @@ def resolve_baseline(
     find = _RULES.get(name)
     if find is None or not branch:
         known = ", ".join(f"{each}:BRANCH" for each in _RULES)
-        raise _wrong(f"expected a commit, branch or tag, or one of {known}; got {rule!r}")
+        raise _build_rule_error(
+            f"expected a commit, branch or tag, or one of {known}; got {rule!r}"
+        )
     if not contenders:
-        raise _wrong(f"{rule} needs a contender: name the commit to compare")
+        raise _build_rule_error(f"{rule} needs a contender: name the commit to compare")
     return find(benchmark, branch, contenders, refs)
 
 
@@ -276,15 +278,15 @@ def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit], ref
     tip = refs.commit(branch)
     sha = open_repository(benchmark.project).merge_base(tip.sha, contender.sha)
     if sha is None:
-        raise _wrong(f"{contender.short_sha} and {branch} have no commit in common")
+        raise _build_rule_error(f"{contender.short_sha} and {branch} have no commit in common")
     if sha == contender.sha:
         if not contender.parents:
-            raise _wrong(f"{contender.short_sha} is the first commit and has no parent")
+            raise _build_rule_error(f"{contender.short_sha} is the first commit and has no parent")
         sha = contender.parents[0]
     return refs.commit(sha)
 
 
-def _newest_measured(
+def _find_newest_measured(
     benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs
 ) -> Commit:
     tip = refs.commit(branch)
@@ -301,17 +303,17 @@ def _newest_measured(
     )
     newest = next((sha for sha in left if sha in measured), None)
     if newest is None:
-        raise _wrong(
+        raise _build_rule_error(
             f"of the newest {len(left)} commits of {branch} none was measured with "
             f"{benchmark.slug}: name a commit, or measure {branch} first"
         )
     return refs.commit(newest)
 
 
-def _wrong(message: str) -> InvalidRequestError:
+def _build_rule_error(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, field="baseline")
 
 
 _RULES: Mapping[str, Callable[[Benchmark, str, list[Commit], Refs], Commit]] = MappingProxyType(
-    {"merge-base": _merge_base, "newest-measured": _newest_measured}
+    {"merge-base": _merge_base, "newest-measured": _find_newest_measured}
 )

@@ -36,7 +36,7 @@ def store_reported_commit(*, project: Project, commit: ReportedCommit) -> Commit
     known = project.commits.filter(sha=commit.sha).first()
     if known is not None:
         return known
-    return _from_repository(project, commit.sha) or _append_commit(project, commit)
+    return _find_in_repository(project, commit.sha) or _append_commit(project, commit)
 
 
 def store_reported_commits(*, project: Project, batch: Sequence[ReportedCommit]) -> dict[str, int]:
@@ -85,7 +85,7 @@ def _append_all(project: Project, batch: Sequence[ReportedCommit]) -> dict[str, 
     return known | {row.sha: row.pk for row in rows}
 
 
-def _from_repository(project: Project, sha: str) -> Commit | None:
+def _find_in_repository(project: Project, sha: str) -> Commit | None:
     if not project.repository_url:
         return None
     try:

@@ -165,7 +165,9 @@ class Repository:
         return None if output is None else output.strip()
 
     def describe(self, sha: str) -> CommitFacts:
-        return _commit(self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n"))
+        return _parse_commit(
+            self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n")
+        )
 
     def history(self, ref: str, *, limit: int) -> list[CommitFacts]:
         """Return at most `limit` newest commits of `ref` in topological order, parents first."""
@@ -308,7 +310,7 @@ class Repository:
             "log", "-z", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}",
             *revisions, "--",
         )  # fmt: skip
-        return [_commit(line) for line in reversed(log.split("\0")) if line]
+        return [_parse_commit(line) for line in reversed(log.split("\0")) if line]
 
     def _clone(self, on_progress: Callable[[str], None] | None) -> None:
         clone = build_clone_path(self._mirror)
@@ -388,7 +390,7 @@ def _build_range(ref: str, without: str) -> tuple[str, ...]:
     return (ref, f"^{without}") if without else (ref,)
 
 
-def _commit(line: str) -> CommitFacts:
+def _parse_commit(line: str) -> CommitFacts:
     sha, parents, seconds, author, subject = line.split("\x1f", 4)
     return CommitFacts(
         sha=sha,

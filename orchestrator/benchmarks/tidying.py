@@ -46,17 +46,17 @@ def _find_unused(folder: Path) -> Iterator[Path]:
             continue
         mirror, project = folder / name, known.get(pk)
         if project is None:
-            if _all_old(path for path in (mirror, _build_lock_path(mirror)) if path.exists()):
+            if _are_all_old(path for path in (mirror, _build_lock_path(mirror)) if path.exists()):
                 yield mirror
         elif name == f"{pk}.git":
             # From an older version, whose workers read it until all are replaced.
-            if _all_old([get_mirror_path(project) / "HEAD"]):
+            if _are_all_old([get_mirror_path(project) / "HEAD"]):
                 yield mirror
         elif name != get_mirror_path(project).name:
             yield mirror
 
 
-def _all_old(paths: Iterable[Path]) -> bool:
+def _are_all_old(paths: Iterable[Path]) -> bool:
     """Return whether all of them exist and were not changed in the last hour."""
     newest = time.time() - ORPHAN_AGE_S
     return all(path.exists() and path.stat().st_mtime <= newest for path in paths)

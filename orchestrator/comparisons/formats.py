@@ -94,8 +94,8 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
     return {
         "benchmark": report.benchmark.slug,
         "project": report.benchmark.project.slug,
-        "baseline": _commit_dict(report.baseline),
-        "contender": _commit_dict(report.contender),
+        "baseline": _build_commit_dict(report.baseline),
+        "contender": _build_commit_dict(report.contender),
         "sides": [_export_side(side) for side in report.sides],
         "paired": report.paired,
         "mismatches": [
@@ -166,7 +166,7 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
     }
 
 
-def _commit_dict(commit: Commit) -> dict[str, str]:
+def _build_commit_dict(commit: Commit) -> dict[str, str]:
     return {"commit": commit.sha, "short": commit.short_sha, "subject": commit.subject}
 
 

@@ -70,7 +70,9 @@ def list_axes(report: ComparisonReport) -> dict[str, Axis]:
     for name in (HOST, PROFILE, CASE):
         if name not in names:
             values = {read_axis_value(case, name) for case in cases}
-            axes.append(Axis(name=name, title=_title(name), values=_build_labels(sorted(values))))
+            axes.append(
+                Axis(name=name, title=_format_title(name), values=_build_labels(sorted(values)))
+            )
     several = [axis for axis in axes if len(axis.values) > 1]
     metrics = list_primary_metrics(report)
     if len(metrics) > 1 and METRIC not in names:
@@ -138,10 +140,10 @@ def _build_axis(name: str, cases: Sequence[CaseComparison]) -> Axis:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in raw):
         raw.sort()
     texts = [NONE if value is None else format_axis_value(value) for value in raw]
-    return Axis(name=name, title=_title(name), values=_build_labels(dict.fromkeys(texts)))
+    return Axis(name=name, title=_format_title(name), values=_build_labels(dict.fromkeys(texts)))
 
 
-def _title(name: str) -> str:
+def _format_title(name: str) -> str:
     return name.replace("_", " ")
 
 

@@ -68,7 +68,7 @@ def load_provenance(
     for host, case, job, definition, tool, tool_version, _ in rows:
         if (definition, case) not in planned:
             resolved = stored_spec(definitions[definition]).resolve(parameters[case])
-            planned[definition, case] = _planned(resolved, parameters[case])
+            planned[definition, case] = _describe_planned(resolved, parameters[case])
         measured, loop, protocol, planned_tool = planned[definition, case]
         configuration = hash_measured_configuration(measured, [tool, tool_version])
         index[CaseOnHost(str(host), case), configuration] = Provenance(
@@ -96,7 +96,9 @@ def _describe_network(roles: Mapping[str, Any]) -> str:
     return "loopback" if roles.get(HostRole.GENERATOR, target) == target else "network"
 
 
-def _planned(resolved: Spec, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, str]:
+def _describe_planned(
+    resolved: Spec, parameters: Mapping[str, Any]
+) -> tuple[dict[str, Any], str, str, str]:
     """What a case is measured by, the loop (`open` or `closed`), the protocol and the tool."""
     load = resolve_load(resolved, parameters)
     steps = [step.rate for step in load.steps or ()]

@@ -82,8 +82,8 @@ def _build_case(
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
-        host=_host_name(case.baseline, selection),
-        contender_host=_host_name(case.contender, selection),
+        host=_build_host_name(case.baseline, selection),
+        contender_host=_build_host_name(case.contender, selection),
         verdict=judged.matrix.cases[str(index)],
         metrics=metrics,
         paired=case.paired,
@@ -116,7 +116,7 @@ def _build_excluded_case(
     )
 
 
-def _host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
+def _build_host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
     hosts = [selection.names.hosts[group.place.host] for group in side]
     if len(hosts) == 1:
         return hosts[0]
@@ -186,12 +186,12 @@ def _withhold_comparison(
         margin=info.margin,
         confidence=0.95,
         blocks=min(len(before), len(after)),
-        baseline=_mean(before),
-        contender=_mean(after),
+        baseline=_compute_mean(before),
+        contender=_compute_mean(after),
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _compute_mean(values: Sequence[float]) -> float | None:
     summary = summarise(values)
     return summary.mean if summary else None
 

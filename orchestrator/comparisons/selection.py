@@ -86,7 +86,7 @@ def build_selection(
     only: Collection[int] | None = None,
 ) -> Selection:
     """The cases of these points and trials. `only`: other blocks do not count."""
-    cases, excluded = _pair(points, sides, names, only, flagged)
+    cases, excluded = _pair_points(points, sides, names, only, flagged)
     commits = sides[0].commit.pk, sides[1].commit.pk
     by_place = group_flagged_trials(flagged)
     exclusions = [count_exclusions(case, commits, by_place, version) for case in cases]
@@ -105,7 +105,7 @@ def build_selection(
     )
 
 
-def _pair(
+def _pair_points(
     points: tuple[PointIndex, PointIndex],
     sides: tuple[Side, Side],
     names: Names,

@@ -115,7 +115,7 @@ def _resolve_side(member: Member, benchmark: Benchmark, query: SideQuery, commit
     return Side(
         commit=commit,
         case=load_case(benchmark, query.case) if query.case else None,
-        host=_host(member, benchmark, query.host) if query.host else None,
+        host=_load_host(member, benchmark, query.host) if query.host else None,
         profile=_load_profile(member, benchmark, query.profile) if query.profile else None,
         tool=query.tool,
         definition=load_definition_version(benchmark, _parse_version(query.version))
@@ -124,7 +124,7 @@ def _resolve_side(member: Member, benchmark: Benchmark, query: SideQuery, commit
     )
 
 
-def _host(member: Member, benchmark: Benchmark, name: str) -> Host:
+def _load_host(member: Member, benchmark: Benchmark, name: str) -> Host:
     host = load_visible_hosts(member, benchmark).filter(name=name).first()
     if host is None:
         raise NotFoundError(f"the team has no host {name}")

@@ -39,7 +39,7 @@ def record_build_start(
         Build.objects.create(
             job=job,
             host=session.host,
-            commit=_commit(job, event),
+            commit=_load_commit(job, event),
             recipe=_parse_recipe(event),
             label=str(event.get("label") or "")[:200],
             started_at=at,
@@ -141,7 +141,7 @@ def _parse_recipe(event: Mapping[str, Any]) -> str:
     return str(event["build"]).rpartition("-")[2][:64]
 
 
-def _commit(job: Job, event: Mapping[str, Any]) -> Commit:
+def _load_commit(job: Job, event: Mapping[str, Any]) -> Commit:
     sha = str(event["commit"])
     variant = job.run.variants.select_related("commit").filter(commit__sha=sha).first()
     if variant is None:

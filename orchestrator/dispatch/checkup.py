@@ -48,7 +48,7 @@ def request_checks(*, member: Member, host_id: UUID, again: CheckStep | None = N
 
     They continue until one needs an action of a user, or all are complete.
     """
-    host = _host(member, host_id)
+    host = _load_host(member, host_id)
     with transaction.atomic():
         if again is not None:
             begin_again(host=host, step=again)
@@ -100,7 +100,7 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
     return True
 
 
-def _host(member: Member, host_id: UUID) -> Host:
+def _load_host(member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="check a host")
     host = load_own_host(member, host_id)
     if host.state == HostState.RETIRED:
@@ -131,7 +131,7 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
         )
 
 
-def _reach(host: Host, _: Claim) -> Finding:
+def _check_reach(host: Host, _: Claim) -> Finding:
     address = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     named = "" if address.ip == host.address else f" ({address.ip})"
     return Finding(
@@ -164,5 +164,5 @@ def _format_key_question(host: Host, shown: HostKey) -> str:
 
 
 _STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
-    {CheckStep.REACH: _reach, CheckStep.KEY: _check_key, **checkup_inside.STEPS}
+    {CheckStep.REACH: _check_reach, CheckStep.KEY: _check_key, **checkup_inside.STEPS}
 )

@@ -57,7 +57,7 @@ def _open(host: Host) -> LocalTransport | SshTransport:
     return SshTransport(build_ssh_address(host))
 
 
-def _login(host: Host, claim: Claim) -> Finding:
+def _check_login(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim):
         message = f"{host.login} can log in, and the work directory {host.work_dir} exists"
     return _build_passed(message)
@@ -246,7 +246,7 @@ def _build_passed(message: str) -> Finding:
 
 STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
     {
-        CheckStep.LOGIN: _login,
+        CheckStep.LOGIN: _check_login,
         CheckStep.PYTHON: _check_python,
         CheckStep.AGENT: _check_agent,
         CheckStep.TOOLS: _check_tools,

@@ -104,14 +104,14 @@ def advance(job_id: UUID) -> float | None:
 
 
 def _run_steps(job: Job, claim: Claim) -> float | None:
-    wait_s = _step(job, claim)
+    wait_s = _run_step(job, claim)
     while wait_s == AT_ONCE:
         claims.begin_next_step(job)
-        wait_s = _step(job, claim)
+        wait_s = _run_step(job, claim)
     return wait_s
 
 
-def _step(job: Job, claim: Claim) -> float | None:
+def _run_step(job: Job, claim: Claim) -> float | None:
     job_hosts = JobHosts(job, claim)
     action = choose_action(
         Step(
@@ -123,14 +123,14 @@ def _step(job: Job, claim: Claim) -> float | None:
         )
     )
     if job.failures > _get_failure_limit(job):
-        _without_an_end(job, action)
+        _lose_attempt(job, action)
         return None
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
     try:
         with span(f"step {action}", attempt=job.attempt, round=job.round):
             return _ACTIONS[action](job, job_hosts)
     except HostError as error:
-        return _host_failed(job, job_hosts, error)
+        return _handle_host_error(job, job_hosts, error)
     except FetchRunningError as error:
         return _wait_for_fetch(job, job_hosts, error.project)
     except NotReadyError as error:
@@ -142,12 +142,14 @@ def _step(job: Job, claim: Claim) -> float | None:
         # A value that the database refuses comes from the host, and would be refused again.
         if not isinstance(error, DataError):
             raise
-        return _host_failed(job, job_hosts, InternalError(f"the database refused a value: {error}"))
+        return _handle_host_error(
+            job, job_hosts, InternalError(f"the database refused a value: {error}")
+        )
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
         # Only the log has its text, which may contain paths and statements of the server.
         problem = f"internal error, see the worker's log: {type(error).__name__}"
-        return _host_failed(job, job_hosts, InternalError(problem))
+        return _handle_host_error(job, job_hosts, InternalError(problem))
 
 
 def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | None:
@@ -166,7 +168,7 @@ def _get_failure_limit(job: Job) -> int:
     return MAX_POLL_FAILURES if job.step_started else MAX_CONNECT_FAILURES
 
 
-def _without_an_end(job: Job, action: Action) -> None:
+def _lose_attempt(job: Job, action: Action) -> None:
     """Lose the attempt after several workers in a row ended during the same step.
 
     The hosts are not contacted, since that may be what ends the workers; their processes stop by
@@ -226,7 +228,7 @@ def _start_followers(job: Job, job_hosts: JobHosts) -> float:
     plans = build_round_plans(job, job_hosts, ports={})
     for host in job_hosts.followers:
         with job_hosts.open_session(host) as session:
-            _leave_supervisor(job, session, plans[session.label])
+            _start_supervisor(job, session, plans[session.label])
     claims.update_job(job, followers_started=True, phase="building")
     return claims.release_claim(job, poll_in_s=POLL_S)
 
@@ -242,7 +244,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
     with job_hosts.open_session(job_hosts.lead) as session:
-        _leave_supervisor(job, session, build_round_plans(job, job_hosts, ports)[session.label])
+        _start_supervisor(job, session, build_round_plans(job, job_hosts, ports)[session.label])
     claims.update_job(job, step_started=True, journal_offset=0)
     return claims.release_claim(job, poll_in_s=POLL_S)
 
@@ -257,7 +259,7 @@ def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     return seen
 
 
-def _leave_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
+def _start_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
     session.transport.put(plan, f"jobs/{job.pk}/{step_id(job)}/plan.json", mode=0o600)
     session.agent.start(str(job.pk), step_id(job))
 
@@ -387,7 +389,7 @@ def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
     return reached
 
 
-def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
+def _handle_host_error(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
     """Retry transient failures, first in place, then from the queue; others end the job."""
     host = job_hosts.last or job_hosts.lead
     record_host_error(host=host, error=error)

@@ -24,12 +24,12 @@ def request_check(host: Host) -> None:
 
 def load_due_host_ids() -> list[uuid.UUID]:
     """Return the hosts with a request that no living worker has claimed."""
-    return list(_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
+    return list(_select_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
 
 
 def claim_request(host_id: uuid.UUID) -> CheckRequest | None:
     """Claim and return the request; None if there is none or another worker has it."""
-    mine = _free().filter(host=host_id)
+    mine = _select_free().filter(host=host_id)
     until = Now() + timedelta(seconds=CLAIM_S)
     if not mine.update(claim=uuid.uuid4(), claimed_until=until, tries=F("tries") + 1):
         return None
@@ -55,5 +55,5 @@ def end_request(request: CheckRequest) -> None:
         mine.update(claim=None, claimed_until=None, tries=0)
 
 
-def _free() -> QuerySet[CheckRequest]:
+def _select_free() -> QuerySet[CheckRequest]:
     return CheckRequest.objects.filter(Q(claim=None) | Q(claimed_until__lt=Now()))

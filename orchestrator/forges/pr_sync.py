@@ -64,7 +64,7 @@ _OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 def load_due_pull_ids() -> list[int]:
     """Return the due pull requests that no worker has, in an order that is fair to teams."""
-    due = PullRequest.objects.filter(_free(), next_at__lte=Now())
+    due = PullRequest.objects.filter(_build_free_condition(), next_at__lte=Now())
     return select_first_of_each_team(due, team="connection__project__team")
 
 
@@ -113,7 +113,7 @@ def _sync_claimed(pull: PullRequest, claim: Claim) -> None:
         _release_pull(pull, pause if still else None, tries=0, problem="")
 
 
-def _free() -> Q:
+def _build_free_condition() -> Q:
     return Q(claimed_until=None) | Q(claimed_until__lt=Now())
 
 
@@ -122,7 +122,7 @@ def _claim_pull(pull_id: int) -> PullRequest | None:
 
     Return None if another worker has it or it is not due.
     """
-    due = PullRequest.objects.filter(_free(), pk=pull_id, next_at__lte=Now())
+    due = PullRequest.objects.filter(_build_free_condition(), pk=pull_id, next_at__lte=Now())
     until = Now() + timedelta(seconds=CLAIM_S)
     if not due.update(claim=uuid.uuid4(), claimed_until=until):
         return None
@@ -136,13 +136,13 @@ def _process_request(
     """Process the request, and return whether it has to wait for a fetch."""
     claim.check()
     try:
-        _step(request, pull, forge)
+        _advance_request(request, pull, forge)
     except FetchRunningError:
         return True
     return False
 
 
-def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
+def _advance_request(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
     if request.state == RequestState.REQUESTED:
         _pin(request, pull, forge)
     if request.state == RequestState.APPROVED or _may_start(request):

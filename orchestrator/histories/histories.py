@@ -159,7 +159,7 @@ def load_series_history(series: Series, branch: str = "", part: Part = _ALL) -> 
     project = series.benchmark.project
     points = load_branch_points(series.pk or 0, project, branch)
     line = build_line(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))
-    first, last = _reach(line, part)
+    first, last = _find_reach(line, part)
     shifts = load_shifts(series.pk or 0)
     along_default = branch in ("", project.default_branch)
     written = place_annotations(shifts.annotations, line.points, along_default=along_default)
@@ -176,7 +176,7 @@ def load_series_history(series: Series, branch: str = "", part: Part = _ALL) -> 
         points=_build_points(line, first, last, shifts, series, written),
         first=first,
         total=len(line.points),
-        changes=_host_changes(line, series.host, first, last),
+        changes=_build_host_changes(line, series.host, first, last),
         breaks=_build_breaks(line, first, last),
         excluded=int(points.invalid.sum()),
         unstable=shifts.unstable,
@@ -184,7 +184,7 @@ def load_series_history(series: Series, branch: str = "", part: Part = _ALL) -> 
     )
 
 
-def _reach(line: Line, part: Part) -> tuple[int, int]:
+def _find_reach(line: Line, part: Part) -> tuple[int, int]:
     """Return the indices (from, to) of the points of a part."""
     last = len(line.points)
     if part.at is not None:
@@ -284,7 +284,7 @@ def _build_breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]
     )
 
 
-def _host_changes(line: Line, host: Host, first: int, last: int) -> tuple[HistoryChange, ...]:
+def _build_host_changes(line: Line, host: Host, first: int, last: int) -> tuple[HistoryChange, ...]:
     host_breaks = [
         line_break
         for line_break in line.breaks

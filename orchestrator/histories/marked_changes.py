@@ -131,7 +131,7 @@ def read_shifts(
     """Parse the columns SHIFTS."""
     begun = json.loads(baseline) if baseline else None
     return Shifts(
-        points=tuple(_shift(*each) for each in json.loads(points or "[]")),
+        points=tuple(_build_shift(*each) for each in json.loads(points or "[]")),
         baseline=(begun[0], begun[1]) if begun else None,
         outliers=tuple(json.loads(outliers or "[]")),
         unstable=bool(unstable),
@@ -139,7 +139,7 @@ def read_shifts(
     )
 
 
-def _shift(
+def _build_shift(
     pk: str, commit: int, kind: str, state: str, change: float, low: float, high: float,
     regressed: bool, confirmed_change: float | None, message: str,
 ) -> Shift:  # fmt: skip

@@ -47,7 +47,7 @@ def _iterate_rows(bench: Node, tool: str, fields: dict[str, Any]) -> Iterator[Ro
     )
     spread = bench.get("range")
     if spread is not None:
-        figure, is_share = _spread(spread.text())
+        figure, is_share = _parse_spread(spread.text())
         yield build_row(kind, figure, "%" if is_share else unit, **more, statistic="range")
 
 
@@ -57,7 +57,7 @@ def _derive_better(tool: str, kind: str) -> Better:
     return "lower" if tool in _LOWER or kind == "time" else ""
 
 
-def _spread(text: str) -> tuple[Figure, bool]:
+def _parse_spread(text: str) -> tuple[Figure, bool]:
     """Return `± 41739` or `3.5%` as a value; other text is stored without a value."""
     match = _SPREAD.match(text.strip())
     if match is None:

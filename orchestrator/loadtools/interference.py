@@ -191,7 +191,7 @@ def _check_heating(evidence: Evidence) -> Reason | None:
     )
 
 
-def _on_battery(evidence: Evidence) -> Reason | None:
+def _find_battery_reason(evidence: Evidence) -> Reason | None:
     issues = {
         host: "it ran on battery"
         for looks in (evidence.before, evidence.during)
@@ -263,7 +263,7 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _build_counter_check(
         "throttled_by_heat", "throttle_count", "times the CPU was throttled because of heat"
     ),
-    _on_battery,
+    _find_battery_reason,
     _build_counter_check("swapping", "swapped_pages", "pages were swapped out or in"),
     _build_counter_check(
         "foreign_quota", "quota_periods", "times a CPU quota of a parent group was used up"

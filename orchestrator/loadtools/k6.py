@@ -170,7 +170,7 @@ def _call_problems(call: GrpcCall) -> Iterator[Problem]:
 def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
     limit_s = estimate_wall_s(spec, warmup_s, _SECONDS_PER_REQUEST)
     return Invocation(
-        argv=_build_argv(spec, _shape(spec, warmup_s), keeps_rows=True),
+        argv=_build_argv(spec, _build_scenario(spec, warmup_s), keeps_rows=True),
         kind="measure",
         wall_limit_s=limit_s + _SECONDS_PER_CONNECTION * spec.connections,
         warmup_s=warmup_s,
@@ -194,14 +194,14 @@ def _build_short(
     spec = replace(spec, requests=None, duration_s=length_s)
     starting_s = _SECONDS_PER_CONNECTION * spec.connections
     return Invocation(
-        argv=_build_argv(spec, _shape(spec, 0.0), keeps_rows=False),
+        argv=_build_argv(spec, _build_scenario(spec, 0.0), keeps_rows=False),
         kind=kind,
         wall_limit_s=length_s + estimate_waiting_s(spec) + starting_s,
         env=_build_env(spec, tool_cpus),
     )
 
 
-def _shape(spec: LoadSpec, warmup_s: float) -> dict[str, Any]:
+def _build_scenario(spec: LoadSpec, warmup_s: float) -> dict[str, Any]:
     """Return k6's scenario without its rate, which the script adds."""
     graceful = {"gracefulStop": _format_ms(spec.request_timeout_s + spec.connect_timeout_s)}
     if spec.rate is not None:

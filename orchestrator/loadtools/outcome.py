@@ -58,7 +58,7 @@ def _check_no_answers(evidence: Evidence) -> Reason | None:
     return _build_reason("no_answers", "no request was answered")
 
 
-def _empty_window(evidence: Evidence) -> Reason | None:
+def _find_empty_window(evidence: Evidence) -> Reason | None:
     if evidence.ok.n or evidence.other.n or not evidence.answered_of_load:
         return None
     return _build_reason("empty_window", "every answered request started during the warm-up")
@@ -144,7 +144,7 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _check_server_death,
     _parse_mismatch,
     _check_no_answers,
-    _empty_window,
+    _find_empty_window,
     _check_http_errors,
     _check_transport_errors,
     _check_delivery,

@@ -75,9 +75,9 @@ def _assemble_reading(
     planned = _count_planned(load)
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
-        **_from_rows(ok, other, rows, load, window_end_s),
+        **_read_rows(ok, other, rows, load, window_end_s),
         **_compute_sent(spec, ok, load, window_end_s),
-        **_from_counts(report.by_status, errors),
+        **_read_counts(report.by_status, errors),
         **compute_costs(rows, result, load),
         **{key: float(value) for key, value in (rows.get("tool_metrics") or {}).items()},
         **report.readings,
@@ -175,7 +175,7 @@ def _count_planned(load: LoadFacts) -> float | None:
     return None if load.requests is None else float(load.requests)
 
 
-def _from_rows(
+def _read_rows(
     ok: Distribution,
     other: Distribution,
     rows: Mapping[str, Any],
@@ -212,7 +212,7 @@ def _compute_sent(
     return {"throughput.sent_bytes_per_s": ok.n * len(spec.body.encode()) / span_s}
 
 
-def _from_counts(
+def _read_counts(
     by_status: Mapping[int, int] | None, errors: Mapping[str, int] | None
 ) -> dict[str, float]:
     """Return no error metrics if a tool does not report all errors."""

@@ -105,10 +105,10 @@ def _select_newest_version(
     newest = max(versions, key=lambda each: each.version)
     mine = [each for each in trials if each.job.run.definition == newest]
     old = [each for each in points if each.definition == newest]
-    return newest, _with_distributions(mine) if old else mine, old
+    return newest, _select_with_distributions(mine) if old else mine, old
 
 
-def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
+def _select_with_distributions(trials: Sequence[Trial]) -> list[Trial]:
     """Return the trials whose own distribution still exists."""
     stored = Stored.objects.filter(trial__in=trials, kind=HistogramKind.OK)
     own = set(stored.values_list("trial_id", flat=True))

@@ -49,7 +49,7 @@ def build_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
     """Return the environment of each host that reported one, from the result.json of the trial."""
     before = result.get("hosts") or {}
     loads = [each.get("interference") or {} for each in read_loads(result)]
-    names = _host_names(trial)
+    names = _map_host_names(trial)
     labels = sorted({*before, *(label for load in loads for label in load)})
     return [
         TrialEnvironment(
@@ -95,7 +95,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def _host_names(trial: Trial) -> Mapping[str, str]:
+def _map_host_names(trial: Trial) -> Mapping[str, str]:
     """Map the labels of the plan to host names: each host once, in the order of the roles."""
     hosts = trial.provenance.get("hosts") or {}
     target = hosts.get(HostRole.TARGET) or (trial.host.name if trial.host else None)
@@ -106,7 +106,7 @@ def _host_names(trial: Trial) -> Mapping[str, str]:
 def _read_applied_limits(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
     cpus = applied.get("cpus")
     return AppliedLimits(
-        process=_title(process),
+        process=_format_title(process),
         mechanism=str(applied.get("mechanism") or ""),
         cpus=None if cpus is None else tuple(cpus),
         cpu_quota=applied.get("cpu_quota"),
@@ -118,6 +118,6 @@ def _read_applied_limits(process: str, applied: Mapping[str, Any]) -> AppliedLim
     )
 
 
-def _title(process: str) -> str:
+def _format_title(process: str) -> str:
     """Format `service:redis:1` as `redis 1`."""
     return _TITLES.get(process) or process.removeprefix("service:").replace(":", " ")

@@ -67,7 +67,7 @@ def import_some() -> bool:
     claim = claimed.claim
     assert claim is not None, "it was set with the claim"
     try:
-        _step(claimed, claim)
+        _run_step(claimed, claim)
     except _ClaimLostError:
         logger.warning("import %s was taken over by another worker", claimed.pk)
     except PitwallError as error:
@@ -130,7 +130,7 @@ def _claim_import() -> ResultImport | None:
     return row
 
 
-def _step(row: ResultImport, claim: UUID) -> None:
+def _run_step(row: ResultImport, claim: UUID) -> None:
     if row.tries >= MOST_TRIES:
         raise PitwallError(_explain_failure(row))
     member = _load_sender(row)

@@ -118,7 +118,7 @@ def prepare_results(
         row = _build_row(names, result, benchmark, case, now, token)
         place = places[number] if places else f"results[{number}]"
         sent.append(SentResult(place=place, row=row, timed=result.at is not None))
-    return PreparedResults(sent=_with_known_ids(sent), metrics=metrics)
+    return PreparedResults(sent=_keep_known_ids(sent), metrics=metrics)
 
 
 def _find_benchmarks(
@@ -167,7 +167,7 @@ def _ensure_metrics(team: int, keys: set[str]) -> Mapping[str, int]:
     return known
 
 
-def _with_known_ids(sent: list[SentResult]) -> list[SentResult]:
+def _keep_known_ids(sent: list[SentResult]) -> list[SentResult]:
     """Keep the id of results that are stored under an id of an earlier scheme.
 
     These are results exported from this Pitwall, and results sent when an id was unique for a whole

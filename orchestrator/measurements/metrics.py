@@ -118,16 +118,16 @@ def _remove_unused(team: int) -> int:
     removed metric later, its foreign key fails and it is repeated.
     """
     custom = Metric.objects.filter(team=team, created_at__lt=Now() - UNUSED_FOR)
-    candidates = _without_results(set(custom.values_list("pk", flat=True)))
+    candidates = _select_without_results(set(custom.values_list("pk", flat=True)))
     # No results can be committed while the rows are locked, so the second check is final.
     rows = Metric.objects.filter(pk__in=candidates).select_for_update(skip_locked=True)
-    unused = _without_results(_without_busy_series(set(rows.values_list("pk", flat=True))))
+    unused = _select_without_results(_lock_idle_series(set(rows.values_list("pk", flat=True))))
     Series.objects.filter(metric__in=unused).delete()
     Metric.objects.filter(pk__in=unused).delete()
     return len(unused)
 
 
-def _without_results(metrics: set[int]) -> set[int]:
+def _select_without_results(metrics: set[int]) -> set[int]:
     in_use = Q()
     for kind in (Point, ChangePoint, Baseline, Annotation):
         in_use |= Q(Exists(kind.objects.filter(series=OuterRef("pk"))))
@@ -135,7 +135,7 @@ def _without_results(metrics: set[int]) -> set[int]:
     return metrics - set(series.values_list("metric", flat=True))
 
 
-def _without_busy_series(metrics: set[int]) -> set[int]:
+def _lock_idle_series(metrics: set[int]) -> set[int]:
     """Lock the series of these metrics and return those without series locked by others."""
     series = Series.objects.filter(metric__in=metrics)
     locked = set(series.select_for_update(skip_locked=True).values_list("pk", flat=True))

@@ -242,13 +242,13 @@ def _write_points(
         for key, value in row.readings.items():
             number = series[row.case, row.host, metrics[key]]
             groups[PointKey(number, row.commit, row.epoch, row.configuration)].append((row, value))
-    table = [_point(key, groups[key]) for key in sorted(groups)]
+    table = [_build_point(key, groups[key]) for key in sorted(groups)]
     if table:
         changed = sorted({key.series for key in groups})
         cursor.execute(_POINTS, [changed, *_format_columns(table, 13)], prepare=True)
 
 
-def _point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
+def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
     counted = [(row, value) for row, value in trials if row.validity != Validity.INVALID]
     rollup = roll_up([value for _, value in counted])
     return (

@@ -85,7 +85,7 @@ class OutageFilter(logging.Filter):
             if service is None:
                 continue
             if outages.note(service):
-                message, text = _first_line(record.getMessage()), _first_line(str(error))
+                message, text = _get_first_line(record.getMessage()), _get_first_line(str(error))
                 logger.error("%s does not answer: %s (%s: %s)", service, text, record.name, message)
             return False
         return True
@@ -127,7 +127,7 @@ def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def _first_line(text: str) -> str:
+def _get_first_line(text: str) -> str:
     return text.strip().partition("\n")[0][:_MOST_CHARACTERS]
 
 

@@ -27,7 +27,7 @@ def watched(get_response: GetResponse) -> GetResponse:
         began = time.perf_counter()
         with logging_about(request=request_id), span(f"request {method}"):
             response = get_response(request)
-            route = _route(request)
+            route = _get_route(request)
             mark_span(route=route, status=response.status_code)
         wait = wait_in(request.META)
         if wait is not None and wait.parking_requested:
@@ -41,7 +41,7 @@ def watched(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-def _route(request: HttpRequest) -> str:
+def _get_route(request: HttpRequest) -> str:
     """Return the URL pattern of the request, which contains no ids and no names of teams."""
     match = request.resolver_match
     return f"/{match.route}" if match else "unknown or static"

@@ -60,7 +60,7 @@ def advance_bisections(now: datetime) -> None:
     May run twice: each step claims its row.
     """
     _share_culprits()
-    for row in _to_search():
+    for row in _find_searchable():
         _run_guarded(begin, row.pk)
     for search in Bisection.objects.filter(state=BisectionState.RUNNING).order_by("pk"):
         _run_guarded(advance, search.pk, now)
@@ -271,7 +271,7 @@ def _share_culprits() -> None:
             row.save()
 
 
-def _to_search() -> list[ChangePoint]:
+def _find_searchable() -> list[ChangePoint]:
     """Return confirmed regressions without a culprit: the clearest one of each confirmation run.
 
     One bisection per confirmation run is enough: it finds the culprit of all its change points.

@@ -64,7 +64,7 @@ def compute_relative(
         return current
     if current.cell.baseline:
         same = Estimate(value=0.0, low=None, high=None, n=current.cell.trials)
-        return CellValue(cell=_with(current.cell, same, "%", 100.0, decimals))
+        return CellValue(cell=_fill_cell(current.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
         reason = base.cell.reason if base is not None else missing
         return _build_empty("untold", f"no baseline: {reason}")
@@ -72,7 +72,7 @@ def compute_relative(
     if change is None:
         return _build_empty("untold", "the baseline is zero")
     return CellValue(
-        cell=_with(current.cell, change, "%", 100.0, 1 if decimals is None else decimals)
+        cell=_fill_cell(current.cell, change, "%", 100.0, 1 if decimals is None else decimals)
     )
 
 
@@ -86,14 +86,18 @@ def compute_difference(
     unit = _choose_unit(measure)
     difference = estimate_difference(one.value, one.values, other.value, other.values)
     digits = one.cell.decimals if decimals is None else decimals
-    return CellValue(cell=_with(one.cell, difference, unit, scale(measure.info.unit, unit), digits))
+    return CellValue(
+        cell=_fill_cell(one.cell, difference, unit, scale(measure.info.unit, unit), digits)
+    )
 
 
 def _choose_unit(measure: Measure) -> str:
     return choose_unit(measure.info.unit) if measure.unit is None else measure.unit
 
 
-def _with(cell: Cell, summary: Estimate, unit: str, factor: float, decimals: int | None) -> Cell:
+def _fill_cell(
+    cell: Cell, summary: Estimate, unit: str, factor: float, decimals: int | None
+) -> Cell:
     return Cell(
         kind="value",
         value=summary.value * factor,
@@ -117,7 +121,7 @@ def _read_reference(seen: Observation, measure: Measure) -> CellValue:
     unit = _choose_unit(measure)
     summary = Estimate(value=value, low=None, high=None, n=0)
     blank = Cell(kind="value", published=True, baseline=seen.baseline)
-    cell = _with(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
+    cell = _fill_cell(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
     return CellValue(cell=cell, value=value)
 
 
@@ -137,7 +141,7 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
         baseline=seen.baseline,
         origin=seen.origin,
     )
-    cell = _with(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
+    cell = _fill_cell(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
     return CellValue(cell=cell, value=summary.value, values=values)
 
 
@@ -176,16 +180,16 @@ def _build_unmeasured_cell(samples: Sequence[Sample]) -> Cell:
 def _extract_first_line(sample: Sample) -> str:
     """Return the first line of a trial's message, or else its reasons."""
     lines = sample.message.strip().splitlines()
-    return lines[0] if lines else "; ".join(map(_title, sample.reasons))
+    return lines[0] if lines else "; ".join(map(_get_title, sample.reasons))
 
 
 def _format_titles(samples: Sequence[Sample]) -> str:
     """Return the reasons, most frequent first: "Too few of the offered requests; Swapping"."""
-    counted = Counter(title for each in samples for title in set(map(_title, each.reasons)))
+    counted = Counter(title for each in samples for title in set(map(_get_title, each.reasons)))
     return "; ".join(title for title, _ in counted.most_common(3))
 
 
-def _title(reason: str) -> str:
+def _get_title(reason: str) -> str:
     return get_issue_title(parse_code(reason))
 
 

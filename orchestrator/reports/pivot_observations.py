@@ -99,7 +99,7 @@ def _build_observation(
             "commit": at.short_sha if at else "",
             "source": MEASURED,
         },
-        rest=_rest(scope.spec, case.parameters, fixed),
+        rest=_build_rest(scope.spec, case.parameters, fixed),
         baseline=is_baseline(scope.spec, case.parameters),
         unsupported=_find_unsupported_reason(scope.spec, case.parameters),
         samples=cell.samples if cell else (),
@@ -111,7 +111,7 @@ def _build_observation(
     )
 
 
-def _rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -> Hashable:
+def _build_rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -> Hashable:
     """Return what a case shares with its baseline case: the axes that the baseline does not fix."""
     others = [
         (axis, format_axis_value(value))
@@ -186,7 +186,7 @@ def _build_reference_observation(
             "commit": "",
             "source": PUBLISHED,
         },
-        rest=_rest(spec, parameters, ("published", profile)),
+        rest=_build_rest(spec, parameters, ("published", profile)),
         baseline=is_baseline(spec, parameters),
         published=values,
     )

@@ -59,7 +59,7 @@ def load_provenance(report: Report) -> Provenance:
     hosts = report.hosts if report.with_host_facts else ()
     return Provenance(
         facts=tuple(_list_facts(report, counted)),
-        hosts=tuple(_host(host, counted) for host in hosts),
+        hosts=tuple(_build_host(host, counted) for host in hosts),
         missing=tuple(_list_missing(report)),
     )
 
@@ -130,7 +130,7 @@ def _format_tool(tool: Mapping[str, Any]) -> str:
     return " ".join(filter(None, [*words, f"SHA-256 {digest}" if digest else ""]))
 
 
-def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
+def _build_host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
     """Return the facts of the last snapshot before these trials."""
     snapshot = (
         HostSnapshot.objects.filter(jobs__trials__in=counted.filter(host=host))

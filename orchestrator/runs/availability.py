@@ -68,12 +68,12 @@ def load_choices(member: Member) -> list[Choice]:
     now = utc_now()
     rows = list(load_own_hosts(member))
     work = work_on(rows)
-    hosts = [_host_now(host, now, work.get(host.pk)) for host in rows]
+    hosts = [_build_status(host, now, work.get(host.pk)) for host in rows]
     waiting = load_queued(member.team)
     profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}
     tags = sorted({tag for each in hosts for tag in each.host.tags})
     return [
-        *(_host_choice(each, waiting) for each in hosts),
+        *(_build_choice(each, waiting) for each in hosts),
         *(
             _group("profile", slug, f"any {name}", _filter_by_profile(hosts, slug), waiting)
             for slug, name in sorted(profiles.items(), key=lambda item: item[1])
@@ -85,7 +85,7 @@ def load_choices(member: Member) -> list[Choice]:
     ]
 
 
-def _host_now(host: Host, now: datetime, work: Work | None) -> HostStatus:
+def _build_status(host: Host, now: datetime, work: Work | None) -> HostStatus:
     hours = host.hours
     if host.state in HELD:
         return HostStatus(host=host, now=HostAvailability.HELD)
@@ -100,7 +100,7 @@ def _host_now(host: Host, now: datetime, work: Work | None) -> HostStatus:
     return HostStatus(host=host, now=HostAvailability.FREE)
 
 
-def _host_choice(each: HostStatus, waiting: Waiting) -> Choice:
+def _build_choice(each: HostStatus, waiting: Waiting) -> Choice:
     return Choice(
         kind="host",
         value=each.host.name,

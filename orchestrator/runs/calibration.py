@@ -64,7 +64,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
         request=RunRequest(
             benchmark=benchmark.slug,
             project=benchmark.project.slug,
-            baseline=_commit(benchmark, new, golden).sha,
+            baseline=_resolve_commit(benchmark, new, golden).sha,
             contenders=(),
             hosts=(host.name,),
             rounds=2 * new.pairs,
@@ -97,7 +97,9 @@ def _find_benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | N
     return golden.benchmark
 
 
-def _commit(benchmark: Benchmark, new: NewCalibration, golden: GoldenCheck | None) -> Commit:
+def _resolve_commit(
+    benchmark: Benchmark, new: NewCalibration, golden: GoldenCheck | None
+) -> Commit:
     if not new.commit and golden is not None and golden.benchmark == benchmark:
         return golden.commit
     ref = new.commit or benchmark.project.default_branch

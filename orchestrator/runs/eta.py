@@ -74,7 +74,7 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     hosts = {host.pk: host for host in _iterate_hosts(plan)}
     work = work_on(hosts.values())
     waiting = load_queued(team, priority=plan.priority)
-    starts = {pk: _free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
+    starts = {pk: _estimate_free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
     busy: dict[UUID, float] = defaultdict(float)
     ends = [now]
     for roles in plan.placements:
@@ -95,7 +95,7 @@ def _iterate_hosts(plan: RunPlan) -> Iterable[Host]:
     return (host for one in wanted for host in one.candidates)
 
 
-def _free_at(host: Host, work: Work | None, waiting: Waiting, now: datetime) -> datetime:
+def _estimate_free_at(host: Host, work: Work | None, waiting: Waiting, now: datetime) -> datetime:
     keys = [f"host:{host.pk}", f"profile:{host.profile.slug}", *(f"tag:{tag}" for tag in host.tags)]
     queued = sum(waiting[key].seconds for key in keys if key in waiting)
     free = now + timedelta(seconds=queued + (work.left_s if work else 0.0))

@@ -81,12 +81,12 @@ def remove_golden(*, member: Member, host_id: UUID) -> None:
 def load_due_golden_checks(now: datetime) -> list[GoldenCheck]:
     """Return the checks that need a run now: the host is ready, and no run is under way."""
     ready = GoldenCheck.objects.filter(judged=True, host__state=HostState.READY)
-    return [check for check in _with_parts(ready) if _is_due(check, now)]
+    return [check for check in _join_parts(ready) if _is_due(check, now)]
 
 
 def load_waiting_golden_checks() -> list[GoldenCheck]:
     """Return the checks whose run is under way, or was not evaluated yet."""
-    return list(_with_parts(GoldenCheck.objects.filter(judged=False)))
+    return list(_join_parts(GoldenCheck.objects.filter(judged=False)))
 
 
 def start_golden(check: GoldenCheck, now: datetime) -> Run | None:
@@ -127,7 +127,7 @@ def _start(check: GoldenCheck, now: datetime) -> Run | None:
     return run
 
 
-def _with_parts(checks: QuerySet[GoldenCheck]) -> QuerySet[GoldenCheck]:
+def _join_parts(checks: QuerySet[GoldenCheck]) -> QuerySet[GoldenCheck]:
     return checks.select_related(
         "host__team", "benchmark__project", "commit", "created_by", "last_run"
     ).order_by("pk")

@@ -40,7 +40,7 @@ def lease_queued_jobs() -> list[uuid.UUID]:
     Several pumps may run in parallel: the unique constraint on leases of a host resolves races.
     """
     now = read_database_time()
-    free = _free_hosts(now)
+    free = _load_free_hosts(now)
     if not free:
         return []
     waiting = _load_waiting(now, free)
@@ -165,7 +165,7 @@ def _load_newest_positions(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
     return dict(rows.values_list("pk").annotate(Max("variants__commit__position")))
 
 
-def _free_hosts(now: datetime) -> list[FreeHost]:
+def _load_free_hosts(now: datetime) -> list[FreeHost]:
     """Return open hosts without a lease, of the teams that have queued jobs."""
     queued = Job.objects.filter(state=JobState.QUEUED)
     teams = set(queued.values_list("run__team_id", flat=True).distinct())

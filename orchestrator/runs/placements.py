@@ -63,7 +63,7 @@ def parse_choice(member: Member, text: str, field: str) -> PlacementChoice:
             f"expected a host's name, profile:NAME or tag:NAME, got {text!r}", field=field
         )
     if kind == "host":
-        return _host(member, name, field)
+        return _choose_host(member, name, field)
     if kind == "profile":
         profile = _load_profile(member, name, field)
         return PlacementChoice(
@@ -126,7 +126,7 @@ def _check_reach(roles: Roles, field: str) -> None:
                 )
 
 
-def _host(member: Member, name: str, field: str) -> PlacementChoice:
+def _choose_host(member: Member, name: str, field: str) -> PlacementChoice:
     try:
         host = fleet.load_hosts_by_name(member, [name])[0]
     except InvalidRequestError as error:

@@ -236,11 +236,11 @@ def _resolve_commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit,
             "name a contender, or a baseline alone to measure just that", field="contenders"
         )
     refs = Refs(benchmark.project)
-    contenders = [_commit(refs, ref, "contenders") for ref in request.contenders]
+    contenders = [_resolve_commit(refs, ref, "contenders") for ref in request.contenders]
     if is_rule(request.baseline):
         commits = [resolve_baseline(benchmark, request.baseline, contenders, refs)]
     elif request.baseline:
-        commits = [_commit(refs, request.baseline, "baseline")]
+        commits = [_resolve_commit(refs, request.baseline, "baseline")]
     else:
         commits = [_resolve_parent(refs, contenders[0])]
     for ref, commit in zip(request.contenders, contenders, strict=True):
@@ -259,10 +259,10 @@ def _resolve_parent(refs: Refs, commit: Commit) -> Commit:
             f"{commit.short_sha} is the first commit and has no parent; name a baseline",
             field="baseline",
         )
-    return _commit(refs, commit.parents[0], "baseline")
+    return _resolve_commit(refs, commit.parents[0], "baseline")
 
 
-def _commit(refs: Refs, ref: str, field: str) -> Commit:
+def _resolve_commit(refs: Refs, ref: str, field: str) -> Commit:
     try:
         return refs.commit(ref)
     except InvalidRequestError as error:

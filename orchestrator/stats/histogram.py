@@ -181,19 +181,19 @@ def _find_slots(values: Int64Array) -> Int64Array:
     return (bucket << _HALF_BITS) + (values >> bucket)
 
 
-def _shift(index: Int64Array) -> Int64Array:
+def _compute_shift(index: Int64Array) -> Int64Array:
     shift: Int64Array = np.maximum((index >> _HALF_BITS) - 1, 0)
     return shift
 
 
 def _compute_lowest(index: Int64Array) -> Int64Array:
-    shift = _shift(index)
+    shift = _compute_shift(index)
     return (index - (shift << _HALF_BITS)) << shift
 
 
 def _compute_highest(index: Int64Array) -> Int64Array:
-    return _compute_lowest(index) + (1 << _shift(index)) - 1
+    return _compute_lowest(index) + (1 << _compute_shift(index)) - 1
 
 
 def _compute_middle(index: Int64Array) -> Int64Array:
-    return _compute_lowest(index) + ((1 << _shift(index)) >> 1)
+    return _compute_lowest(index) + ((1 << _compute_shift(index)) >> 1)

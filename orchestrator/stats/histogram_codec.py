@@ -25,7 +25,7 @@ def encode_counts(
     index: Int64Array, count: Int64Array, *, lowest: int, highest: int, digits: int
 ) -> bytes:
     """Encode a histogram from its non-zero counters (`index` ascending, `count` > 0)."""
-    payload = _encode_leb128(_encode_zigzag(_with_zero_runs(index, count)))
+    payload = _encode_leb128(_encode_zigzag(_insert_zero_runs(index, count)))
     header = _INNER.pack(_COUNTS_COOKIE, len(payload), 0, digits, lowest, highest, 1.0)
     packed = zlib.compress(header + payload)
     return _OUTER.pack(_COMPRESSED_COOKIE, len(packed)) + packed
@@ -52,7 +52,7 @@ def decode_counts(
     payload = body[_INNER.size :]
     if len(payload) != length:
         raise ValueError(f"a damaged histogram: {len(payload)} bytes of counts, expected {length}")
-    return _without_zero_runs(_from_leb128(payload), slots)
+    return _remove_zero_runs(_decode_leb128(payload), slots)
 
 
 def _decompress(data: bytes, *, limit: int) -> bytes:
@@ -74,7 +74,7 @@ def _decompress(data: bytes, *, limit: int) -> bytes:
     return body
 
 
-def _with_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
+def _insert_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
     gaps = np.diff(index, prepend=-1) - 1
     # A single zero is written as itself, as in the reference implementation.
     both = np.column_stack((np.where(gaps == 1, 0, -gaps), count)).ravel()
@@ -83,7 +83,7 @@ def _with_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
     return written
 
 
-def _without_zero_runs(values: Int64Array, slots: int) -> tuple[Int64Array, Int64Array]:
+def _remove_zero_runs(values: Int64Array, slots: int) -> tuple[Int64Array, Int64Array]:
     if values.size and values.min() < -slots:
         raise ValueError("a damaged histogram: a run of zeros longer than the histogram")
     width = np.where(values < 0, -values, 1)
@@ -110,7 +110,7 @@ def _encode_leb128(values: NDArray[np.uint64]) -> bytes:
     return septets[used].astype(np.uint8).tobytes()
 
 
-def _from_leb128(payload: bytes) -> Int64Array:
+def _decode_leb128(payload: bytes) -> Int64Array:
     octets = np.frombuffer(payload, dtype=np.uint8)
     if not octets.size:
         return np.empty(0, dtype=np.int64)

@@ -94,21 +94,21 @@ def compute_mean_test(
     n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
 ) -> PairedTest:
     """Test a mean, given its standard error and the degrees of freedom."""
-    above = _tail(mean - math.log1p(-margin), error, degrees)
-    below = _tail(math.log1p(margin) - mean, error, degrees)
+    above = _compute_tail(mean - math.log1p(-margin), error, degrees)
+    below = _compute_tail(math.log1p(margin) - mean, error, degrees)
     return PairedTest(
         n=n,
         mean=mean,
         half_width=compute_t_quantile(confidence, degrees) * error,
         standard_error=error,
-        p_value=min(1.0, 2 * _tail(abs(mean), error, degrees)),
+        p_value=min(1.0, 2 * _compute_tail(abs(mean), error, degrees)),
         equivalence_p=max(above, below),
         margin=margin,
         degrees=degrees,
     )
 
 
-def _tail(distance: float, error: float, degrees: float) -> float:
+def _compute_tail(distance: float, error: float, degrees: float) -> float:
     """Return the probability that a mean is this far beyond its true value by chance."""
     if abs(distance) < ROUNDING:
         return 0.5

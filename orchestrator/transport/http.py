@@ -79,7 +79,7 @@ def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
     """
     parts = urlsplit(url)
     with contextlib.suppress(UnresolvedError):
-        port = parts.port or _default_port(parts.scheme)
+        port = parts.port or _get_default_port(parts.scheme)
         resolve_addresses(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
 
 
@@ -249,12 +249,12 @@ class _Connection(http.client.HTTPConnection):
 def _build_connection(parts: SplitResult, allowed: Sequence[str], timeout_s: float) -> _Connection:
     """Resolve the host; the time for that is part of the connection's deadline."""
     deadline = time.monotonic() + timeout_s
-    host, port = parts.hostname or "", parts.port or _default_port(parts.scheme)
+    host, port = parts.hostname or "", parts.port or _get_default_port(parts.scheme)
     addresses = resolve_addresses(host, port, allowed, timeout_s=timeout_s)
     return _Connection(host, port, parts.scheme == "https", addresses, deadline)
 
 
-def _default_port(scheme: str) -> int:
+def _get_default_port(scheme: str) -> int:
     return 443 if scheme == "https" else 80
 
 

@@ -25,7 +25,7 @@ class KeyPair:
 
 def generate_key() -> KeyPair:
     """Return a new ed25519 key."""
-    return _pair(ed25519.Ed25519PrivateKey.generate())
+    return _build_pair(ed25519.Ed25519PrivateKey.generate())
 
 
 def parse_private_key(text: str, passphrase: str | None = None) -> KeyPair:
@@ -47,7 +47,7 @@ def parse_private_key(text: str, passphrase: str | None = None) -> KeyPair:
             f"The RSA key has {key.key_size} bits; use ed25519, or RSA of 2048 or more."
         )
     try:
-        return _pair(key)
+        return _build_pair(key)
     except ValueError as error:
         raise _build_key_error(
             f"The private key is not supported ({error}); use ed25519."
@@ -89,7 +89,7 @@ def _build_key_error(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, field="private_key")
 
 
-def _pair(key: SupportedKey) -> KeyPair:
+def _build_pair(key: SupportedKey) -> KeyPair:
     private = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.OpenSSH,

@@ -25,15 +25,19 @@ def as_html(text: str) -> SafeString:
     return mark_safe(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 
-def _opened(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+def _render_opening(
+    renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any
+) -> str:
     return f'<div class="scroll">{renderer.renderToken(tokens, place, options, env)}'
 
 
-def _closed(renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+def _render_closing(
+    renderer: Any, tokens: Sequence[Token], place: int, options: Any, env: Any
+) -> str:
     return f"{renderer.renderToken(tokens, place, options, env)}</div>"
 
 
 # A page loads nothing from other hosts, so pictures are not supported.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-_MARKDOWN.add_render_rule("table_open", _opened)
-_MARKDOWN.add_render_rule("table_close", _closed)
+_MARKDOWN.add_render_rule("table_open", _render_opening)
+_MARKDOWN.add_render_rule("table_close", _render_closing)

@@ -97,10 +97,10 @@ def _format_cpu(newest: CpuTrace) -> str:
 
 
 def _format_cores(line: Line) -> str:
-    return f"{format_number(_mean(line))} cores"
+    return f"{format_number(_compute_mean(line))} cores"
 
 
-def _mean(line: Line) -> float:
+def _compute_mean(line: Line) -> float:
     """Return the mean, weighted by the length of the intervals."""
     spent, since = 0.0, 0.0
     for second, value in line:

@@ -122,27 +122,27 @@ class DeliveryPage(Schema):
 
 
 def channel_out(channel: Channel) -> ChannelOut:
-    return ChannelOut(**_channel_fields(channel))
+    return ChannelOut(**_build_channel_fields(channel))
 
 
 def new_channel_out(made: CreatedChannel) -> NewChannelOut:
-    return NewChannelOut(**_channel_fields(made.channel), secret=made.secret or None)
+    return NewChannelOut(**_build_channel_fields(made.channel), secret=made.secret or None)
 
 
 def delivery_out(delivery: Delivery) -> DeliveryOut:
-    return DeliveryOut(**_delivery_fields(delivery))
+    return DeliveryOut(**_build_delivery_fields(delivery))
 
 
 def delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
     return DeliveryDetailOut(
-        **_delivery_fields(delivery),
+        **_build_delivery_fields(delivery),
         tries=[_try_out(each) for each in delivery.log],
         headers=delivery.headers,
         body=delivery.body,
     )
 
 
-def _channel_fields(channel: Channel) -> dict[str, Any]:
+def _build_channel_fields(channel: Channel) -> dict[str, Any]:
     named = ("id", "name", "kind", "target", "events", "digest", "enabled", "created_at")
     by = channel.created_by
     return {
@@ -154,7 +154,7 @@ def _channel_fields(channel: Channel) -> dict[str, Any]:
     }
 
 
-def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
+def _build_delivery_fields(delivery: Delivery) -> dict[str, Any]:
     waits = delivery.state == DeliveryState.WAITING
     return {
         "id": delivery.pk,

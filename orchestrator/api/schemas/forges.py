@@ -132,11 +132,11 @@ class ApprovalIn(Schema, extra="forbid"):
 
 
 def forge_out(connection: Connection) -> ForgeOut:
-    return ForgeOut(**_forge(connection))
+    return ForgeOut(**_build_forge_fields(connection))
 
 
 def saved_forge_out(saved: SavedConnection) -> SavedForgeOut:
-    return SavedForgeOut(**_forge(saved.connection), secret=saved.secret or None)
+    return SavedForgeOut(**_build_forge_fields(saved.connection), secret=saved.secret or None)
 
 
 def received_webhook_out(webhook: ReceivedWebhook) -> ReceivedWebhookOut:
@@ -172,7 +172,7 @@ def benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
     )
 
 
-def _forge(connection: Connection) -> dict[str, Any]:
+def _build_forge_fields(connection: Connection) -> dict[str, Any]:
     named = ("kind", "repository", "api_url", "allowed_users", "hosts", "budget_minutes")
     slug, by = connection.project.slug, connection.created_by
     return {

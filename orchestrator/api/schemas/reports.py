@@ -151,18 +151,18 @@ class ReportQuery(Schema):
 
 
 def summary_out(report: SavedReport) -> ReportSummaryOut:
-    return ReportSummaryOut(**_summary(report))
+    return ReportSummaryOut(**_build_summary_fields(report))
 
 
 def saved_out(report: SavedReport) -> SavedReportOut:
-    return SavedReportOut(**_summary(report), source=report.source)
+    return SavedReportOut(**_build_summary_fields(report), source=report.source)
 
 
 def report_out(report: Report) -> ReportOut:
     return ReportOut.model_validate(report_data(report))
 
 
-def _summary(report: SavedReport) -> dict[str, Any]:
+def _build_summary_fields(report: SavedReport) -> dict[str, Any]:
     return {
         "name": report.slug,
         "title": report.title,

@@ -138,15 +138,15 @@ def member_out(membership: Membership) -> MemberOut:
 
 
 def invitation_out(invitation: Invitation) -> InvitationOut:
-    return InvitationOut(**_invitation(invitation))
+    return InvitationOut(**_build_invitation_fields(invitation))
 
 
 def token_out(token: ApiToken) -> TokenOut:
-    return TokenOut(**_token(token))
+    return TokenOut(**_build_token_fields(token))
 
 
 def new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
-    return NewTokenOut(**_token(token), secret=secret)
+    return NewTokenOut(**_build_token_fields(token), secret=secret)
 
 
 def quotas_out(use: TeamUse) -> QuotasOut:
@@ -171,14 +171,14 @@ def audit_entry_out(entry: AuditEntry) -> AuditEntryOut:
     )
 
 
-def _invitation(invitation: Invitation) -> dict[str, Any]:
+def _build_invitation_fields(invitation: Invitation) -> dict[str, Any]:
     by = invitation.created_by
     named = ("id", "role", "email", "created_at", "expires_at")
     fields = {name: getattr(invitation, name) for name in named}
     return {**fields, "created_by": by.get_username() if by else None}
 
 
-def _token(token: ApiToken) -> dict[str, Any]:
+def _build_token_fields(token: ApiToken) -> dict[str, Any]:
     named = ("id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at")
     fields = {name: getattr(token, name) for name in named}
     project = token.project.slug if token.project else None

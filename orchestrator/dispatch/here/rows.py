@@ -74,7 +74,7 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
     benchmark = job.run.definition.benchmark
     cases = [_build_case_row(benchmark, number, case) for number, case in enumerate(chosen, 1)]
     variants = [
-        Variant(run=job.run, commit=_commit(benchmark, number, sha), position=number)
+        Variant(run=job.run, commit=_build_commit(benchmark, number, sha), position=number)
         for number, sha in enumerate(wanted.shas)
     ]
     expected = estimate_trials_s(spec, chosen)
@@ -118,7 +118,7 @@ def _build_case_row(benchmark: Benchmark, number: int, case: CaseSpec) -> Case:
     )
 
 
-def _commit(benchmark: Benchmark, number: int, sha: str) -> Commit:
+def _build_commit(benchmark: Benchmark, number: int, sha: str) -> Commit:
     return Commit(pk=number, project=benchmark.project, sha=sha)
 
 

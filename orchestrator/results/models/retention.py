@@ -14,7 +14,7 @@ FILES_DAYS = 90
 DISTRIBUTIONS_DAYS = 400
 
 
-def _not_before(later: str, earlier: str) -> Q:
+def _build_order_condition(later: str, earlier: str) -> Q:
     """Return the condition that null (permanently) is the longest retention."""
     kept = Q(**{f"{later}__isnull": True})
     return kept | (Q(**{f"{earlier}__isnull": False}) & Q(**{f"{later}__gte": F(earlier)}))
@@ -43,9 +43,9 @@ class Retention(models.Model):
                 name="retention_files_a_day",
             ),
             models.CheckConstraint(
-                condition=_not_before("distributions_days", "files_days")
-                & _not_before("trials_days", "distributions_days")
-                & _not_before("points_days", "trials_days"),
+                condition=_build_order_condition("distributions_days", "files_days")
+                & _build_order_condition("trials_days", "distributions_days")
+                & _build_order_condition("points_days", "trials_days"),
                 name="retention_raw_first",
             ),
             models.CheckConstraint(

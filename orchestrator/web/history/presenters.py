@@ -141,7 +141,7 @@ def select_history(
             ),
         ),
         lines=tuple(
-            _chart_line(number, *each, several)
+            _build_chart_line(number, *each, several)
             for number, each in enumerate(combined[:MAX_SERIES], start=1)
         ),
         omitted=max(0, len(combined) - MAX_SERIES),
@@ -155,7 +155,7 @@ def _list_branches(benchmark: Benchmark) -> list[str]:
     return list(dict.fromkeys([project.default_branch, *(name for name, _ in project.branches)]))
 
 
-def _chart_line(
+def _build_chart_line(
     number: int, series: Series, metric: Metric, branch: str, several: Sequence[bool]
 ) -> ChartLine:
     label = _label(series, branch, several)

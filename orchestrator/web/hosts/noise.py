@@ -124,12 +124,12 @@ def build_noise_chart(
     return {
         "title": f"Noise of {chosen.title}",
         "unit": "%",
-        "points": [_point(calibration, noise) for calibration, noise in points],
+        "points": [_build_point(calibration, noise) for calibration, noise in points],
         "changes": marks,
     }
 
 
-def _point(calibration: Calibration, noise: Noise) -> dict[str, Any]:
+def _build_point(calibration: Calibration, noise: Noise) -> dict[str, Any]:
     return {
         "label": f"{calibration.at:%Y-%m-%d %H:%M}",
         "subject": f"UTC, {calibration.commit.short_sha}",

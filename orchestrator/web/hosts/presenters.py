@@ -82,10 +82,10 @@ def count_fleet(rows: Sequence[FleetRow]) -> list[Count]:
 
 def hash_fleet(rows: Sequence[FleetRow]) -> str:
     """Return a tag that changes with everything that the list shows, except the time."""
-    return f'"{hash_value([_tag_values(row) for row in rows])[:32]}"'
+    return f'"{hash_value([_list_tag_values(row) for row in rows])[:32]}"'
 
 
-def _tag_values(row: FleetRow) -> list[object]:
+def _list_tag_values(row: FleetRow) -> list[object]:
     host, golden = row.host, row.golden
     job = host.lease.job if hasattr(host, "lease") else None
     return [

@@ -142,7 +142,7 @@ class CaseChoice:
     def _line(self, kind: str, place: int, label: str) -> Line:
         cells = list_cells(self.grid, kind, place)
         boxes = self._boxes(place, label) if kind == "row" else ()
-        state = _state(cells, self.picked.cells)
+        state = _classify_selection(cells, self.picked.cells)
         return Line(toggle=f"{kind}.{place}", label=label, state=state, boxes=tuple(boxes))
 
     def _boxes(self, row: int, label: str) -> Iterable[Box]:
@@ -160,7 +160,7 @@ class CaseChoice:
         return Line(
             toggle=f"axis.{axis.name}",
             label=axis.name,
-            state=_state(frozenset(range(len(axis.values))), mine),
+            state=_classify_selection(frozenset(range(len(axis.values))), mine),
             boxes=tuple(
                 Box(value=f"{axis.name}.{place}", label=text, checked=place in mine)
                 for place, text in enumerate(axis.labels)
@@ -183,6 +183,6 @@ def _format_cell(cell: Cell) -> str:
     return f"{cell[0]}.{cell[1]}"
 
 
-def _state(cells: frozenset[Any], chosen: frozenset[Any]) -> str:
+def _classify_selection(cells: frozenset[Any], chosen: frozenset[Any]) -> str:
     common = cells & chosen
     return "all" if common == cells else "some" if common else "none"

@@ -102,7 +102,7 @@ def ago(instant: datetime | None) -> SafeString | str:
     if instant is None:
         return "–"
     seconds = (timezone.now() - instant).total_seconds()
-    text = f"in {_age(-seconds)}" if seconds < -1 else f"{_age(seconds)} ago"
+    text = f"in {_format_age(-seconds)}" if seconds < -1 else f"{_format_age(seconds)} ago"
     return format_html(
         '<time datetime="{}" title="{} UTC">{}</time>',
         instant.isoformat(timespec="seconds"),
@@ -214,7 +214,7 @@ def state(name: str, title: str = "") -> dict[str, str]:
     return {"name": name, "title": title or name, "symbol": STATE_SYMBOLS.get(name, "○")}
 
 
-def _age(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     amount = max(0.0, seconds)
     for size, unit in _AGES:
         if amount < size:

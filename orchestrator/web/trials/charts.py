@@ -30,7 +30,7 @@ def build_loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
     None if fewer than two loads have a latency.
     """
     offered = all(load.rate is not None for load in loads)
-    points = [_point(load, offered) for load in loads if load.p50_s is not None]
+    points = [_build_point(load, offered) for load in loads if load.p50_s is not None]
     if len(points) < 2:
         return None
     title = "offered requests per second" if offered else "concurrent requests"
@@ -78,7 +78,7 @@ def build_seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
     }
 
 
-def _point(load: LoadSummary, offered: bool) -> dict[str, Any]:
+def _build_point(load: LoadSummary, offered: bool) -> dict[str, Any]:
     return {
         "x": load.rate if offered else load.connections * load.streams,
         "p50": _convert_to_ms(load.p50_s),

@@ -173,11 +173,11 @@ def _build_environment_rows(
             reason=reasons.get(fact.key, "not reported") if value is None else "",
             good=fact.good.format(rule.text or "no") if rule else "",
             code=given,
-            state=_state(fact, value, given in codes),
+            state=_describe_state(fact, value, given in codes),
         )
 
 
-def _state(fact: _Fact, value: Any, flagged: bool) -> str:
+def _describe_state(fact: _Fact, value: Any, flagged: bool) -> str:
     rule = THRESHOLDS.get(fact.code)
     if rule is None or value is None:
         return ""

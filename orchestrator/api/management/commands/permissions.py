@@ -32,7 +32,7 @@ def document() -> str:
 
 def _render_pages() -> Iterator[str]:
     yield "## Pages\n"
-    yield from _head("Page", "", "No account", "No team", *Role.labels)
+    yield from _build_head("Page", "", "No account", "No team", *Role.labels)
     for name, row in sorted(PAGES.items()):
         for what, least in (("see", row.see), ("do", row.do)):
             if least is not None:
@@ -42,13 +42,13 @@ def _render_pages() -> Iterator[str]:
 def _render_operations() -> Iterator[str]:
     yield "## API\n"
     yield "A token has the role of its creator, limited by its scopes.\n"
-    yield from _head("Operation", "Scope", "Token of one project", *Role.labels)
+    yield from _build_head("Operation", "Scope", "Token of one project", *Role.labels)
     for name, row in sorted(OPERATIONS.items(), key=lambda item: item[0].split()[::-1]):
         project = "no" if row.whole_team else "yes"
         yield _render_row([f"`{name}`", row.scope, project, *_render_roles(row.role)[2:]])
 
 
-def _head(*titles: str) -> tuple[str, str]:
+def _build_head(*titles: str) -> tuple[str, str]:
     return _render_row(titles), _render_row(["---"] * len(titles))
 
 

@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
 
 def _start(options: dict[str, Any]) -> Run:
-    host = _host(options["host"], options["team"])
+    host = _load_host(options["host"], options["team"])
     project, _, benchmark = options["benchmark"].rpartition("/")
     new = NewCalibration(
         benchmark=benchmark,
@@ -72,7 +72,7 @@ def _start(options: dict[str, Any]) -> Run:
     return run
 
 
-def _host(name: str, team: str | None) -> Host:
+def _load_host(name: str, team: str | None) -> Host:
     hosts = Host.objects.select_related("team").filter(name=name)
     matches = list(hosts.filter(team__slug=team) if team else hosts)
     if not matches:

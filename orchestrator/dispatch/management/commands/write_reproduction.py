@@ -65,7 +65,7 @@ class Command(BaseCommand):
         preface = _render_preface(coverage, options["full"], miniature=options["miniature"])
         try:
             with build_progress(options, "Writing reports") as show:
-                pages = _page(member, options["reports"], commit.sha, preface, show)
+                pages = _render_page(member, options["reports"], commit.sha, preface, show)
                 text = "\n".join(pages)
         except PitwallError as error:
             raise CommandError(str(error)) from error
@@ -79,7 +79,7 @@ def _render_preface(coverage: dict[str, Any], full: str, *, miniature: bool) -> 
     return f"{notice}\n```bash\n{full}\n```\n\n{_COVERAGE.format(**coverage)}"
 
 
-def _page(
+def _render_page(
     member: Member, names: list[str], commit: str, preface: str, show: Progress
 ) -> Iterator[str]:
     for place, name in enumerate(names):

@@ -57,14 +57,14 @@ def _export_changes(series: SeriesFile, floor: float, least: float) -> dict[str,
         breaks=series.breaks,
     )
     return {
-        "change_points": [_point(change) for change in changes.points],
+        "change_points": [_format_point(change) for change in changes.points],
         "outliers": list(changes.outliers),
         "unstable": changes.unstable,
         "noise": changes.noise,
     }
 
 
-def _point(change: Change) -> dict[str, Any]:
+def _format_point(change: Change) -> dict[str, Any]:
     return {
         "index": change.index,
         "change": change.change,

@@ -55,7 +55,7 @@ class Command(BaseCommand):
             if options["published"]:
                 self._import_published(member, options)
             else:
-                new = _new_import(options)
+                new = _build_import(options)
                 with build_progress(options, f"Importing {new.name}") as show:
                     done = import_results(member=member, new=new, progress=show)
                 self._print_import(done)
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         )
 
 
-def _new_import(options: dict[str, Any]) -> NewImport:
+def _build_import(options: dict[str, Any]) -> NewImport:
     path = options["file"]
     if path is None:
         raise CommandError("name a file, or --published")
