@@ -72,17 +72,17 @@ def serve(options: argparse.Namespace) -> int:
             url = stack.start_application()
             if options.what == "run":
                 run(stack, sys.executable, str(CHECKOUT / "manage.py"), "setup_link")
-                return stay(stack, url)
+                return wait_for_stop(stack, url)
             if options.what == "seeds":
                 root = str(stack.instance.root)
                 return run(stack, sys.executable, "-m", "devstack.seeds", root, *options.argv)
             status = run(stack, sys.executable, "-m", "devstack.demo", str(stack.instance.root))
-            return status if options.once else stay(stack, url, status)
+            return status if options.once else wait_for_stop(stack, url, status)
         except StopRequested as request:
             return 128 + request.signum
 
 
-def stay(stack: Stack, url: str, status: int = 0) -> int:
+def wait_for_stop(stack: Stack, url: str, status: int = 0) -> int:
     """Wait to be stopped. Ctrl-C is the normal end, and returns `status`."""
     print_message(f"Pitwall runs at {url} (logs: {stack.instance.root / 'logs'}). Ctrl-C stops it.")
     try:

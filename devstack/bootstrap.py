@@ -99,7 +99,7 @@ def make_venv() -> None:
     if uv is not None:
         # uv is thirty times as fast as the module venv, which Debian's python3 may lack.
         run([uv, "venv", "--quiet", "--python", python, str(VENV)])
-    elif not answers([python, "-m", "venv", str(VENV)]):
+    elif not is_working_python([python, "-m", "venv", str(VENV)]):
         shutil.rmtree(VENV, ignore_errors=True)
         raise BootstrapError(
             f"`{python} -m venv` failed. On Debian and Ubuntu: apt-get install python3-venv. "
@@ -126,7 +126,7 @@ def pick_python() -> str:
 def is_new_enough(python: str) -> bool:
     # A name on PATH may be the shim of a version manager without such a version.
     probe = f"import sys, venv; sys.exit(sys.version_info < {OLDEST!r})"
-    return answers([python, "-c", probe])
+    return is_working_python([python, "-c", probe])
 
 
 def install(locks: list[str]) -> None:
@@ -143,23 +143,23 @@ def install(locks: list[str]) -> None:
 
 def find_uv_on_path() -> str | None:
     path = shutil.which("uv")
-    return path if path and answers([path, "--version"]) else None
+    return path if path and is_working_python([path, "--version"]) else None
 
 
 def install_uv() -> str | None:
     """Return a pinned uv in the user's cache; pip installs it there at the first use."""
     home = get_tools_cache() / f"uv-{compute_fingerprint(UV_LOCK)[:12]}"
     uv = home / "bin" / "uv"
-    if uv.exists() and answers([str(uv), "--version"]):
+    if uv.exists() and is_working_python([str(uv), "--version"]):
         return str(uv)
     with wait_for_lock(home.with_suffix(".lock"), "pitwall: another process installs uv; waiting."):
         shutil.rmtree(home, ignore_errors=True)
         pip = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes"]
-        answers([*pip, "--prefix", str(home), "-r", str(UV_LOCK)])
-    return str(uv) if uv.exists() and answers([str(uv), "--version"]) else None
+        is_working_python([*pip, "--prefix", str(home), "-r", str(UV_LOCK)])
+    return str(uv) if uv.exists() and is_working_python([str(uv), "--version"]) else None
 
 
-def answers(argv: list[str]) -> bool:
+def is_working_python(argv: list[str]) -> bool:
     try:
         done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError:

@@ -17,7 +17,7 @@ from typing import Any
 
 from devstack.demo_client import Client
 from devstack.demo_progress import follow
-from devstack.demo_repository import Commits, demo_repository
+from devstack.demo_repository import Commits, create_demo_repository
 from devstack.demo_tables import render_comparison
 from devstack.errors import DevstackError
 from devstack.places import CHECKOUT
@@ -52,7 +52,7 @@ def main() -> int:
 def run_demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
     """Raise DevstackError if it cannot run; `ssh` are arguments for `seed_demo`."""
     repository = folder / "hello-server"
-    commits = demo_repository(repository)
+    commits = create_demo_repository(repository)
     seed = seed_demo(repository, ssh)
     url = os.environ["PITWALL_BASE_URL"]
     client = Client(api or url, seed["token"])

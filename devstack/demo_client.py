@@ -64,11 +64,11 @@ class Client:
             with error:
                 text = error.read().decode(errors="replace")
             raise ApiError(
-                f"{method} {path} was answered with {error.code}: {detail(text)}"
+                f"{method} {path} was answered with {error.code}: {read_problem(text)}"
             ) from error
 
 
-def detail(text: str) -> str:
+def read_problem(text: str) -> str:
     """Return the text of a problem document, or the beginning of another answer."""
     try:
         problem = json.loads(text)

@@ -30,7 +30,7 @@ class Commits:
     slower: str
 
 
-def demo_repository(folder: Path) -> Commits:
+def create_demo_repository(folder: Path) -> Commits:
     """Return the three commits of the repository in `folder`, which is created if one is missing.
 
     Later commits are kept. Raises RepositoryError.
@@ -61,14 +61,14 @@ def make(folder: Path) -> None:
     run_git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(source)
     (folder / "README.md").write_text(README)
-    commit(folder, FIRST)
+    commit_version(folder, FIRST)
     (folder / "README.md").write_text(README + HOW)
-    commit(folder, HARMLESS)
+    commit_version(folder, HARMLESS)
     (folder / "server.py").write_text(source.replace(USUAL_WORK, MORE_WORK))
-    commit(folder, SLOWER)
+    commit_version(folder, SLOWER)
 
 
-def commit(folder: Path, subject: str) -> None:
+def commit_version(folder: Path, subject: str) -> None:
     commit_all(folder, subject, date=DATES[subject])
 
 

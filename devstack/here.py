@@ -7,7 +7,7 @@ import sys
 
 from devstack.places import CHECKOUT
 from devstack.tools.cache import find_cached
-from devstack.tools.finding import on_path
+from devstack.tools.finding import find_on_path
 from devstack.tools.supplies import SUPPLIES
 
 
@@ -16,7 +16,8 @@ def main() -> None:
     binaries = {
         supply.setting: str(binary)
         for supply in SUPPLIES.values()
-        if supply.setting not in os.environ and (binary := find_cached(supply) or on_path(supply))
+        if supply.setting not in os.environ
+        and (binary := find_cached(supply) or find_on_path(supply))
     }
     argv = [sys.executable, str(CHECKOUT / "manage.py"), "measure_here", *sys.argv[1:]]
     os.execve(sys.executable, argv, {**os.environ, **binaries})

@@ -167,7 +167,7 @@ class Stack:
             *("-m", "gunicorn", "--config", "python:orchestrator.config.serving"),
             *("--bind", f"127.0.0.1:{port}", "--workers", "1", "--access-logfile", "-"),
         )
-        return Service(command=command, ready=lambda: answers(url), restarts=RESTARTS)
+        return Service(command=command, ready=lambda: does_answer(url), restarts=RESTARTS)
 
     def _celery(self, kind: str, *args: str, level: str = "info") -> Service:
         return self._worker(
@@ -189,7 +189,7 @@ class Stack:
         )
 
 
-def answers(url: str) -> bool:
+def does_answer(url: str) -> bool:
     """Return whether a web server answers without an error; a proxy is not used."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

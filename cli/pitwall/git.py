@@ -7,7 +7,7 @@ import subprocess
 from .errors import NoAnswerError
 
 
-def head() -> str:
+def resolve_head() -> str:
     """Return the commit that is checked out."""
     done = _run_git("rev-parse", "--verify", "HEAD^{commit}")
     if done.returncode:

@@ -41,7 +41,7 @@ def measure_here(args: argparse.Namespace, progress: Progress) -> int:
 
 def _build_arguments(args: argparse.Namespace) -> list[str]:
     """Return the arguments of the checkout's command."""
-    contender = args.contender or git.head()
+    contender = args.contender or git.resolve_head()
     baseline = _resolve_baseline(args, contender)
     if args.until not in (None, "rounds") and not baseline:
         raise NoAnswerError(

@@ -33,7 +33,7 @@ def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> i
 
 def build_request(args: argparse.Namespace) -> dict[str, Any]:
     """Return the body of `POST /runs`; the server chooses the values of missing options."""
-    contenders = split_names(args.contender) or [git.head()]
+    contenders = split_names(args.contender) or [git.resolve_head()]
     baseline = args.baseline
     if args.merge_base:
         baseline = git.merge_base(args.merge_base, contenders[0])

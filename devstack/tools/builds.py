@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devstack.tools.cache import get_tool_folder, keep, open_staging
-from devstack.tools.messages import print_message, tail
+from devstack.tools.messages import print_message, read_tail
 from devstack.tools.supplies import Supply, ToolError
 
 #: Variables of the caller that would make Go build for another machine, or in another place.
@@ -63,7 +63,8 @@ def _build(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: 
         ).returncode
     if status != 0 or not supply.is_fit(binary):
         raise ToolError(
-            f"{Path(argv[0]).name} could not build {supply.name} (status {status}):\n{tail(log)}\n"
+            f"{Path(argv[0]).name} could not build {supply.name} (status {status}):\n"
+            f"{read_tail(log)}\n"
             f"Without a network, build {supply.name} {supply.version} on another machine of this "
             f"kind and set {supply.setting} to the file."
         )

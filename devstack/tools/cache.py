@@ -20,7 +20,7 @@ def find_cached(supply: Supply) -> Path | None:
     binary = get_tool_folder(supply) / supply.name
     try:
         recorded = _record(binary).read_text().split()[0]
-        whole = recorded == digest(binary)
+        whole = recorded == compute_digest(binary)
     except (OSError, IndexError):
         return None
     return binary if whole and supply.is_fit(binary) else None
@@ -33,7 +33,7 @@ def keep(supply: Supply, binary: Path) -> Path:
     binary.chmod(0o755)
     _record(target).unlink(missing_ok=True)
     binary.replace(target)
-    _record(target).write_text(f"{digest(target)}  {supply.name}\n")
+    _record(target).write_text(f"{compute_digest(target)}  {supply.name}\n")
     if not supply.is_fit(target):
         raise ToolError(
             f"{target} does not run on this machine. Set {supply.setting} to one that does."
@@ -53,7 +53,7 @@ def clear_staging(supply: Supply) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def digest(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

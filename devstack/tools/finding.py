@@ -17,7 +17,7 @@ def find(supply: Supply) -> Path:
 
     Raise ToolError if there is none and it cannot be built.
     """
-    binary = supply.named() or find_cached(supply) or on_path(supply)
+    binary = supply.named() or find_cached(supply) or find_on_path(supply)
     if binary is not None:
         return binary
     folder = get_tool_folder(supply)
@@ -27,7 +27,7 @@ def find(supply: Supply) -> Path:
         return find_cached(supply) or _fetch_tool(supply)
 
 
-def on_path(supply: Supply) -> Path | None:
+def find_on_path(supply: Supply) -> Path | None:
     path = shutil.which(supply.name)
     return Path(path).absolute() if path and supply.is_fit(Path(path)) else None
 

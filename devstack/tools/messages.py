@@ -11,5 +11,5 @@ def print_message(text: str) -> None:
     print(f"pitwall: {text}", file=sys.stderr, flush=True)
 
 
-def tail(log: Path, lines: int = 15) -> str:
+def read_tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

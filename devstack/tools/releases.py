@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from devstack.tools.cache import digest, keep, open_staging
+from devstack.tools.cache import compute_digest, keep, open_staging
 from devstack.tools.messages import print_message
 from devstack.tools.supplies import Supply, ToolError
 
@@ -30,7 +30,7 @@ def download_release(supply: Supply) -> Path | None:
         except (OSError, urllib.error.URLError) as error:
             print_message(f"the download failed ({error}); building {supply.name} instead")
             return None
-        if digest(target) != release["sha256"]:
+        if compute_digest(target) != release["sha256"]:
             raise ToolError(
                 f"{release['url']} does not have the SHA-256 that devstack/tools/{RELEASES.name} "
                 "names. Nothing of it was run. Try again, or build: cargo install oha."

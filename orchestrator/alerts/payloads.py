@@ -28,7 +28,7 @@ def run_data(run: Run) -> dict[str, Any]:
     return {
         "title": f"{benchmark.title}: {_build_heading(run, cards)}",
         "text": " ".join(text.split())[:500] or f"the run {run.state}",
-        "url": page_url("run", run.pk),
+        "url": build_page_url("run", run.pk),
         "run": {
             "id": str(run.pk),
             "project": benchmark.project.slug,
@@ -56,7 +56,7 @@ def build_alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
     return {
         "title": f"{series.benchmark.title}: {what}",
         "text": " ".join(text.split())[:500],
-        "url": page_url("alert", alert.pk),
+        "url": build_page_url("alert", alert.pk),
         "alert": {
             "id": str(alert.pk),
             "state": alert.state,
@@ -79,7 +79,7 @@ def test_data(team: Team) -> dict[str, Any]:
     return {
         "title": f"Test from Pitwall, team {team.name}",
         "text": "This channel works: events will arrive like this.",
-        "url": page_url("channels"),
+        "url": build_page_url("channels"),
     }
 
 
@@ -91,7 +91,7 @@ def build_payload(
     return {**first, **data}
 
 
-def page_url(page: str, *args: object) -> str:
+def build_page_url(page: str, *args: object) -> str:
     return settings.BASE_URL + reverse(page, args=args)
 
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
 
-from orchestrator.api.served_openapi import document
+from orchestrator.api.served_openapi import load_document
 
 Json = dict[str, Any]
 
@@ -79,7 +79,7 @@ class DocsPage(DocsBase):
 @cache
 def _render_parts() -> SafeString:
     """Render all operations and schemas once per process; they are the same for all users."""
-    schema = document().schema
+    schema = load_document().schema
     context = {
         "operations": list(iterate_operations(schema)),
         "schemas": list(iterate_schemas(schema)),
@@ -120,7 +120,7 @@ def iterate_schemas(schema: Json) -> Iterator[SchemaDoc]:
                 FieldDoc(
                     name=field,
                     place="",
-                    type=type_name(details),
+                    type=describe_type(details),
                     required=field in needed,
                     description=render_description(details.get("description", "")),
                 )
@@ -134,18 +134,18 @@ def render_description(text: str) -> SafeString:
     return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
 
 
-def type_name(schema: Json) -> TypeName:
+def describe_type(schema: Json) -> TypeName:
     """Describe a JSON Schema in a few words: `list of RunOut`, `string (uuid) or null`."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return TypeName(text=name, link=name)
     if options := schema.get("anyOf"):
-        return _join_names(" or ".join, [type_name(option) for option in options])
+        return _join_names(" or ".join, [describe_type(option) for option in options])
     if items := schema.get("items"):
-        return _join_names(lambda names: f"list of {names[0]}", [type_name(items)])
+        return _join_names(lambda names: f"list of {names[0]}", [describe_type(items)])
     if parts := schema.get("prefixItems"):
         return _join_names(
-            lambda names: f"[{', '.join(names)}]", [type_name(part) for part in parts]
+            lambda names: f"[{', '.join(names)}]", [describe_type(part) for part in parts]
         )
     if values := schema.get("enum"):
         return TypeName(text=" | ".join(str(value) for value in values), link=None)
@@ -162,7 +162,7 @@ def _describe_parameter(parameter: Json) -> FieldDoc:
     return FieldDoc(
         name=parameter["name"],
         place=parameter["in"],
-        type=type_name(parameter["schema"]),
+        type=describe_type(parameter["schema"]),
         required=parameter["required"],
         description=render_description(parameter.get("description", "")),
     )
@@ -170,5 +170,5 @@ def _describe_parameter(parameter: Json) -> FieldDoc:
 
 def _find_body_type(holder: Json) -> TypeName | None:
     for content in holder.get("content", {}).values():
-        return type_name(content["schema"]) if "schema" in content else None
+        return describe_type(content["schema"]) if "schema" in content else None
     return None

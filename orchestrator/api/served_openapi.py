@@ -29,16 +29,16 @@ class Document:
 
 
 @cache
-def document() -> Document:
+def load_document() -> Document:
     content = FILE.read_bytes()
     tag = f'"{sha256(content).hexdigest()[:32]}"'
     return Document(content=content, tag=tag, schema=json.loads(content))
 
 
 @require_safe
-def openapi_document(request: HttpRequest) -> HttpResponse:
+def serve_openapi(request: HttpRequest) -> HttpResponse:
     """Return the document to everybody; 304 if the client has it."""
-    schema_file = document()
+    schema_file = load_document()
     known = get_conditional_response(request, etag=schema_file.tag)
     response = HttpResponse(schema_file.content, content_type="application/json")
     answer = response if known is None else HttpResponse(status=known.status_code)

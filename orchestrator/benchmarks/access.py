@@ -14,7 +14,7 @@ from orchestrator.accounts.vault import seal, unseal
 from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.git_access import TOKEN_NEEDS_HTTPS, Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
-from orchestrator.benchmarks.remotes import ServerAddress, parse_place, without_secret
+from orchestrator.benchmarks.remotes import ServerAddress, parse_place, strip_secret
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.transport.keys import generate_key
@@ -134,7 +134,7 @@ def _move_secret(project: Project) -> None:
             username=username[:100] if password else "",
             changed_at=utc_now(),
         )
-    clean = without_secret(old)
+    clean = strip_secret(old)
     moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
     if moved:
         record_system_audit(team=project.team, action="repository.token_moved", subject=project)

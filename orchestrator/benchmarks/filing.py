@@ -63,11 +63,11 @@ def file_default_branch(project: Project, repository: Repository) -> None:
 def file_branch(project: Project, repository: Repository, sha: str) -> None:
     """Store a commit of another branch and its way back to the default branch."""
     facts = repository.new_since(sha, project.default_branch, limit=BRANCH_LIMIT)
-    rows = [commit_row(project, each, None) for each in facts or [repository.describe(sha)]]
+    rows = [build_commit_row(project, each, None) for each in facts or [repository.describe(sha)]]
     Commit.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def commit_row(project: Project, facts: CommitFacts, position: int | None) -> Commit:
+def build_commit_row(project: Project, facts: CommitFacts, position: int | None) -> Commit:
     return Commit(
         project=project,
         sha=facts.sha,
@@ -170,7 +170,10 @@ def _store_positions(project: Project, history: _History) -> None:
     last = ordered.aggregate(last=Max("position"))["last"]
     first = (-1 if last is None else last) + 1 + history.skipped
     Commit.objects.bulk_create(
-        [commit_row(project, fact, first + place) for place, fact in enumerate(history.facts)],
+        [
+            build_commit_row(project, fact, first + place)
+            for place, fact in enumerate(history.facts)
+        ],
         update_conflicts=True,
         unique_fields=["project", "sha"],
         # An API client may have reported the commit before, with its hash only.

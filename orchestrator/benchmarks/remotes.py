@@ -91,7 +91,7 @@ def _describe_fault(url: str) -> str:
     )
 
 
-def without_secret(url: str) -> str:
+def strip_secret(url: str) -> str:
     """Return the URL of an older version without user name and password; SSH keeps its user."""
     parts = urlsplit(url)
     user_info, _, host = parts.netloc.rpartition("@")

@@ -98,8 +98,8 @@ def load_definition_version(benchmark: Benchmark, version: int) -> Definition:
 
 
 def read_spec(definition: Definition) -> Spec:
-    """Return the specification of a definition (see `stored_spec`)."""
-    return stored_spec(definition).spec
+    """Return the specification of a definition (see `get_stored_spec`)."""
+    return get_stored_spec(definition).spec
 
 
 def load_case(benchmark: Benchmark, key: str) -> Case:
@@ -200,7 +200,7 @@ class StoredSpec:
         return self._resolve(parameters)
 
 
-def stored_spec(definition: Definition) -> StoredSpec:
+def get_stored_spec(definition: Definition) -> StoredSpec:
     """Raise InvalidRequestError for a definition that this version of Pitwall cannot read."""
     if definition._state.adding:
         return StoredSpec(parse_stored(definition))
@@ -209,7 +209,7 @@ def stored_spec(definition: Definition) -> StoredSpec:
 
 @lru_cache(maxsize=64)
 def load_stored_spec(definition: UUID, digest: str) -> StoredSpec:
-    """`stored_spec` of the definition with this id and digest; a query only the first time.
+    """`get_stored_spec` of the definition with this id and digest; a query only the first time.
 
     The digest is part of the key, because an import may bring back the id of a deleted definition.
     """

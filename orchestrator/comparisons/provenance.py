@@ -12,7 +12,7 @@ from uuid import UUID
 
 from orchestrator.benchmarks.matrix import resolve_load, select_measured_part
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.selectors import stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.measurements.comparability import hash_measured_configuration
@@ -67,7 +67,7 @@ def load_provenance(
     index = {}
     for host, case, job, definition, tool, tool_version, _ in rows:
         if (definition, case) not in planned:
-            resolved = stored_spec(definitions[definition]).resolve(parameters[case])
+            resolved = get_stored_spec(definitions[definition]).resolve(parameters[case])
             planned[definition, case] = _describe_planned(resolved, parameters[case])
         measured, loop, protocol, planned_tool = planned[definition, case]
         configuration = hash_measured_configuration(measured, [tool, tool_version])

@@ -13,7 +13,7 @@ from orchestrator.core.spans import record_past_span
 from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
-from orchestrator.dispatch.rounds import step_id
+from orchestrator.dispatch.rounds import build_step_id
 from orchestrator.runs import claims
 from orchestrator.runs.models import Build, Job
 from orchestrator.runs.states import BuildState
@@ -98,7 +98,7 @@ def _read_log(job: Job, session: HostSession, build: Build) -> None:
         if room <= 0:
             return
         text, offset = session.agent.log(
-            str(job.pk), step_id(job), build.agent_id, build.log_offset
+            str(job.pk), build_step_id(job), build.agent_id, build.log_offset
         )
         if offset <= build.log_offset:
             return

@@ -27,7 +27,7 @@ from orchestrator.fleet.checks import CheckList, Finding, begin_again, load_chec
 from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostState
 from orchestrator.fleet.selectors import load_own_host
 from orchestrator.transport.address import HostKey
-from orchestrator.transport.reach import reach
+from orchestrator.transport.reach import reach_ssh_server
 from orchestrator.transport.ssh import scan_host_key
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,9 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
 
 
 def _check_reach(host: Host, _: Claim) -> Finding:
-    address = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
+    address = reach_ssh_server(
+        host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS
+    )
     named = "" if address.ip == host.address else f" ({address.ip})"
     return Finding(
         outcome=CheckOutcome.PASSED,

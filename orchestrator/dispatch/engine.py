@@ -50,7 +50,7 @@ from orchestrator.dispatch.plan import (
     retry_s,
 )
 from orchestrator.dispatch.provision import inspect_host, provision_host
-from orchestrator.dispatch.rounds import build_round_plans, drop_cancelled, step_id
+from orchestrator.dispatch.rounds import build_round_plans, build_step_id, drop_cancelled
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_host_error, record_host_seen
@@ -220,7 +220,7 @@ def _find_replaceable_host(job: Job, job_hosts: JobHosts) -> Host | None:
 
 def _ingest_late_results(job: Job, session: HostSession) -> None:
     """Store results of the previous attempt that finished on this host after it was abandoned."""
-    status = session.agent.status(str(job.pk), step_id(job, back=1), 0)
+    status = session.agent.status(str(job.pk), build_step_id(job, back=1), 0)
     intake.ingest_events(job, session, status, late=True)
 
 
@@ -251,7 +251,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
 
 def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     """Read the journal from the beginning each time: it is short until the lead connects."""
-    status = session.agent.status(str(job.pk), step_id(job), 0)
+    status = session.agent.status(str(job.pk), build_step_id(job), 0)
     seen = intake.ingest_events(job, session, status)
     builds.read_logs(job, session)
     if not status["alive"] and not seen.aborted:
@@ -260,13 +260,13 @@ def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
 
 
 def _start_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
-    session.transport.put(plan, f"jobs/{job.pk}/{step_id(job)}/plan.json", mode=0o600)
-    session.agent.start(str(job.pk), step_id(job))
+    session.transport.put(plan, f"jobs/{job.pk}/{build_step_id(job)}/plan.json", mode=0o600)
+    session.agent.start(str(job.pk), build_step_id(job))
 
 
 def _poll(job: Job, job_hosts: JobHosts) -> float | None:
     with job_hosts.open_session(job_hosts.lead) as session:
-        status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
+        status = session.agent.status(str(job.pk), build_step_id(job), job.journal_offset)
         seen = intake.ingest_events(job, session, status)
         drop_cancelled(job, session, status["dropped"])
         if intake.is_building(job, seen):
@@ -325,7 +325,7 @@ def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
     reached = _stop_everywhere(job, job_hosts)
     if job.step_started and job_hosts.lead in reached:
         with job_hosts.open_session(job_hosts.lead) as session:
-            status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
+            status = session.agent.status(str(job.pk), build_step_id(job), job.journal_offset)
             intake.ingest_events(job, session, status)
     message = "cancelled; existing results are kept"
     silent = [host.name for host in job_hosts.hosts if host not in reached]
@@ -384,7 +384,7 @@ def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
     for host in job_hosts.hosts:
         with contextlib.suppress(HostError), job_hosts.open_session(host) as session:
             if started:
-                session.agent.stop(str(job.pk), step_id(job))
+                session.agent.stop(str(job.pk), build_step_id(job))
             reached.append(host)
     return reached
 

@@ -15,7 +15,7 @@ from orchestrator.dispatch import builds
 from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
-from orchestrator.dispatch.rounds import step_id
+from orchestrator.dispatch.rounds import build_step_id
 from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
 from orchestrator.measurements.services import fail_trial, store_trial
 from orchestrator.runs import claims
@@ -76,7 +76,7 @@ def ingest_events(
     """
     _check_number(job, status["events"])
     seen = JournalSummary()
-    step = step_id(job, back=1 if late else 0)
+    step = build_step_id(job, back=1 if late else 0)
     source = Source(
         session=session,
         folder=f"jobs/{job.pk}/{step}/trials",

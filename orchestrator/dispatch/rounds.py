@@ -41,7 +41,7 @@ from orchestrator.runs.states import TrialState
 SILENCE_S = 600.0
 
 
-def step_id(job: Job, *, back: int = 0) -> str:
+def build_step_id(job: Job, *, back: int = 0) -> str:
     """Return the name of the current round on hosts, or `back` attempts earlier."""
     return f"a{job.attempt - back}-r{job.round}"
 
@@ -76,7 +76,7 @@ def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
     """Send the lead the cancelled trials of its round; it knows `known` of them already."""
     cancelled = load_cancelled_trial_ids(job)
     if len(cancelled) > known:
-        path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
+        path = f"jobs/{job.pk}/{build_step_id(job)}/dropped.json"
         session.transport.put(json.dumps(cancelled).encode(), path)
 
 
@@ -107,7 +107,7 @@ def build_shared_plan(
     return {
         "schema": SCHEMA,
         "job": str(job.pk),
-        "step": step_id(job),
+        "step": build_step_id(job),
         "silence_s": max(SILENCE_S, 3 * longest),
         "lead": job_hosts.label(job_hosts.lead),
         "secret": load_secret(job, job_hosts),

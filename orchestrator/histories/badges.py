@@ -68,7 +68,7 @@ def build_badge_texts(
     )
 
 
-def chart_text(series: Series, query: Mapping[str, str]) -> ChartText:
+def build_chart_text(series: Series, query: Mapping[str, str]) -> ChartText:
     benchmark = series.benchmark
     path = _with_query(reverse("embed", args=[series.pk]), _build_branch_query(query))
     address = _build_project_url(benchmark) + path

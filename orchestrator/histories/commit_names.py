@@ -33,7 +33,7 @@ class CommitName:
 _known: dict[tuple[int, datetime | None], dict[int, CommitName]] = {}
 
 
-def commit_names(
+def load_commit_names(
     project: int, fetched_at: datetime | None, commits: Sequence[int]
 ) -> list[CommitName]:
     """Return the names of these commits of a project as of its last fetch, in their order."""

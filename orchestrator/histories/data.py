@@ -7,7 +7,7 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.fleet.models import HostChange
 from orchestrator.histories.annotations import place_annotations
 from orchestrator.histories.branches import load_branch_points
-from orchestrator.histories.commit_names import DIGITS, CommitName, commit_names
+from orchestrator.histories.commit_names import DIGITS, CommitName, load_commit_names
 from orchestrator.histories.encoding import (
     as_object,
     encode_columns,
@@ -28,7 +28,7 @@ from orchestrator.loadtools.metrics import find_metric
 def build_history_data(series: SeriesHeader, branch: str = "") -> str:
     """Return the JSON of a series along a branch; docs/history.md describes it."""
     line = build_line(_load_points(series, branch))
-    names = commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
+    names = load_commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
     configurations = list_configurations(line)
     return as_object(
         {

@@ -39,7 +39,7 @@ class PointDetails:
     kinds: int
 
 
-def commit_in(series: Series, sha: str) -> Commit:
+def find_commit(series: Series, sha: str) -> Commit:
     """Return the commit of a series by the start of its hash; NotFoundError unless it is unique."""
     commits = Commit.objects.filter(
         project=series.benchmark.project_id,
@@ -51,8 +51,8 @@ def commit_in(series: Series, sha: str) -> Commit:
     return commits[0]
 
 
-def point_details(series: Series, sha: str, branch: str = "") -> PointDetails:
-    commit = commit_in(series, sha)
+def load_point_details(series: Series, sha: str, branch: str = "") -> PointDetails:
+    commit = find_commit(series, sha)
     history = load_series_history(series, branch, Part(every=True, at=commit.pk))
     kinds = Point.objects.filter(series=series, commit=commit).count()
     return PointDetails(

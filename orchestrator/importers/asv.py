@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from orchestrator.importers.document import FileFaultError, Node, document
+from orchestrator.importers.document import FileFaultError, Node, parse_document
 from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Prefix of a benchmark's name → (metric, unit, better).
@@ -34,7 +34,7 @@ def read(content: bytes) -> Iterator[Row]:
     asv keeps names of parameters elsewhere: here they are `param1`, `param2`, … A result that is
     null (it failed) or NaN (it was skipped) is unknown.
     """
-    whole = document(content)
+    whole = parse_document(content)
     if whole["version"].value != 2:
         raise whole["version"].fault("expected results of version 2; run `asv update` first")
     machine = whole["params"].get("machine")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Row, build_row
 
 #: Built-in measures of Bencher → (unit, better).
@@ -18,7 +18,7 @@ _FIGURES = {"value": "", "lower_value": "lower", "upper_value": "upper"}
 
 def read(content: bytes) -> Iterator[Row]:
     """Yield each measure of each benchmark, and its bounds as statistics `lower` and `upper`."""
-    for benchmark, measures in document(content).fields():
+    for benchmark, measures in parse_document(content).fields():
         for measure, metric in measures.fields():
             metric["value"].number()
             yield from _iterate_rows(benchmark, measure, metric)

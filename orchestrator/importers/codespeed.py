@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Row, build_row
 from orchestrator.importers.units import classify_unit
 
@@ -23,7 +23,7 @@ def read(content: bytes) -> Iterator[Row]:
 
     The suite is the project; executable, benchmark and branch are the case.
     """
-    whole = document(content)
+    whole = parse_document(content)
     results = whole.items() if isinstance(whole.value, list) else iter([whole])
     for result in results:
         yield from _iterate_rows(result)

@@ -110,7 +110,7 @@ class Node:
         return f"{self.path}.{name}" if self.path else name
 
 
-def document(content: bytes) -> Node:
+def parse_document(content: bytes) -> Node:
     """Return the JSON document in a file."""
     try:
         return Node(json.loads(content.decode("utf-8-sig")))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Figure, Row, build_row
 from orchestrator.importers.units import classify_unit
 
@@ -20,7 +20,7 @@ def read(content: bytes) -> Iterator[Row]:
 
     The suite is the entry's name, the time that of the run and the commit its full id.
     """
-    whole = document(_PREFIX.sub(b"", content).rstrip().removesuffix(b";"))
+    whole = parse_document(_PREFIX.sub(b"", content).rstrip().removesuffix(b";"))
     for suite, entries in whole["entries"].fields():
         for entry in entries.items():
             fields = {

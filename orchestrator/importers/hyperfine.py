@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Field → (metric, statistic).
@@ -26,7 +26,7 @@ _RUNS: dict[str, tuple[str, str, Better]] = {
 
 def read(content: bytes) -> Iterator[Row]:
     """Yield the summary and runs of each command; command and parameters are the case."""
-    for result in document(content)["results"].items():
+    for result in parse_document(content)["results"].items():
         fields: dict[str, Any] = {"parameters": _read_parameters(result)}
         for name, (metric, statistic) in _FIGURES.items():
             if name in result.value:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Figure, Row, build_row
 from orchestrator.loadtools.metrics import find_metric
 
@@ -22,7 +22,7 @@ def read(content: bytes) -> Iterator[Row]:
     `http_req_duration` and the rate of `http_reqs` become metrics of ours. Percentiles without such
     a metric, and all other metrics, keep k6's names.
     """
-    for name, metric in document(content)["metrics"].fields():
+    for name, metric in parse_document(content)["metrics"].fields():
         values = metric.get("values") or metric
         contains = metric.get("contains")
         unit = _derive_unit(name, "" if contains is None else contains.text())

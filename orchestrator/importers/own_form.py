@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestrator.importers.document import FileFaultError, Node, document, parse_instant
+from orchestrator.importers.document import FileFaultError, Node, parse_document, parse_instant
 from orchestrator.importers.rows import Figure, Row, Scalar, build_row
 from orchestrator.loadtools.metrics import find_metric
 
@@ -38,7 +38,7 @@ def read_csv(content: bytes) -> Iterator[Row]:
 
 def read_json(content: bytes) -> Iterator[Row]:
     """Yield the rows of `{"version": 1, "results": [{…}]}`."""
-    whole = document(content)
+    whole = parse_document(content)
     if whole["version"].value != 1:
         raise whole["version"].fault("expected version 1")
     for result in whole["results"].items():

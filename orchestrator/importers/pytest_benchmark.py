@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Fields of `stats` that are not times → (metric, unit, better).
@@ -21,7 +21,7 @@ def read(content: bytes) -> Iterator[Row]:
 
     `outliers` is left out: it is a text of two numbers that have separate fields.
     """
-    whole = document(content)
+    whole = parse_document(content)
     fields = _read_common_fields(whole)
     for benchmark in whole["benchmarks"].items():
         group = benchmark.get("group")

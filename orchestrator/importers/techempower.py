@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import FileFaultError, Node, document
+from orchestrator.importers.document import FileFaultError, Node, parse_document
 from orchestrator.importers.rows import Better, Figure, Row, build_row
 from orchestrator.importers.units import parse_seconds
 
@@ -37,7 +37,7 @@ def read(content: bytes) -> Iterator[Row]:
     `requests.rate` is computed as on TechEmpower's own pages: the requests of a load divided by the
     common duration of all loads. A test without raw data has no rows.
     """
-    whole = document(content)
+    whole = parse_document(content)
     fields = _read_common_fields(whole)
     seconds = whole["duration"].number()
     if seconds <= 0:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.importers.document import Node, document
+from orchestrator.importers.document import Node, parse_document
 from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 SUITE = "web-frameworks"
@@ -36,7 +36,7 @@ _METRICS: dict[str, tuple[str, str, Better]] = {
 
 def read(content: bytes) -> Iterator[Row]:
     """Yield each metric of each framework and level of concurrency; the commit is its version."""
-    whole = document(content)
+    whole = parse_document(content)
     frameworks = {
         each["id"].number(): _read_framework(each) for each in whole["frameworks"].items()
     }

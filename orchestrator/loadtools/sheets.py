@@ -63,7 +63,7 @@ def format_version(tool: Adapter) -> str:
     return ".".join(map(str, tool.minimum_version)) if any(tool.minimum_version) else "any"
 
 
-def document() -> str:
+def render_document() -> str:
     """Return the text of docs/load-tools.md."""
     return _HEAD + "\n".join(_format_section(each) for each in build_tool_sheets())
 

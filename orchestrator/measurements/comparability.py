@@ -8,7 +8,7 @@ from uuid import UUID
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.matrix import select_measured_part
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.selectors import stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.core.ids import hash_value
 
 
@@ -24,7 +24,7 @@ def hash_configuration(
 
     The hash of two definitions is equal if an edit did not touch this case.
     """
-    resolved = stored_spec(definition).resolve(parameters)
+    resolved = get_stored_spec(definition).resolve(parameters)
     return hash_measured_configuration(select_measured_part(resolved, parameters), tool)
 
 

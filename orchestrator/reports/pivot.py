@@ -27,7 +27,7 @@ from orchestrator.reports.pivot_columns import (
     Spread,
     find_spread,
     select_observations,
-    spread,
+    spread_columns,
 )
 from orchestrator.reports.pivot_model import (
     Cell,
@@ -62,7 +62,7 @@ class _Frame:
         return [column for column, _ in self.columns]
 
 
-def pivot(
+def build_table(
     report: ReportSpec,
     table: TableSpec,
     observations: Sequence[Observation],
@@ -81,7 +81,7 @@ def pivot(
         seen = [each for each in seen if not each.is_published]
     if not seen:
         raise InvalidRequestError("cases: no case matches this expression", field="cases")
-    frame = _build_frame(report, table, seen, spread(report, table, seen, places), axes)
+    frame = _build_frame(report, table, seen, spread_columns(report, table, seen, places), axes)
     rows = [_build_row(frame, key, inside) for key, inside in _order_rows(frame, seen, places)]
     columns = tuple(each.build_column(table, frame.spreads) for each in frame.spreads)
     models = {each.model for each in seen if each.model and not each.is_published}

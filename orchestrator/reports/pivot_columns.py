@@ -97,7 +97,7 @@ def select_observations(
     return matches
 
 
-def spread(
+def spread_columns(
     report: ReportSpec, table: TableSpec, seen: Sequence[Observation], orders: Orders
 ) -> list[tuple[Spread, Callable[[Observation], bool]]]:
     """Return each column with a function that tests whether an observation belongs to it."""
@@ -105,7 +105,7 @@ def spread(
     for place, column in enumerate(table.columns):
         mine = set(map(id, select_observations(seen, column.where, f"columns[{place}].where")))
         inside = [each for each in seen if id(each) in mine]
-        for one in _spread_one(report, column, inside, orders):
+        for one in spread_column(report, column, inside, orders):
             spreads.append(
                 (one, _build_membership_test(one, mine, apart=report.published == "columns"))
             )
@@ -140,7 +140,7 @@ def _build_membership_test(
     return belongs
 
 
-def _spread_one(
+def spread_column(
     report: ReportSpec, column: Column, inside: Sequence[Observation], orders: Orders
 ) -> list[Spread]:
     """Yield measured columns first, then reference results, with a column for each machine."""

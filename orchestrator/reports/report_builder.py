@@ -22,7 +22,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.measured_hosts import load_visible_hosts
 from orchestrator.measurements.version_keys import read_results_version
-from orchestrator.reports.pivot import pivot
+from orchestrator.reports.pivot import build_table
 from orchestrator.reports.pivot_columns import select_observations
 from orchestrator.reports.pivot_external import with_external
 from orchestrator.reports.pivot_model import Observation, PivotTable
@@ -113,7 +113,8 @@ def _build_tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable
     _check_dimensions(scope.report, names)
     axes = tuple(scope.spec.matrix)
     return tuple(
-        pivot(scope.report, table, seen, orders=orders, axes=axes) for table in scope.report.tables
+        build_table(scope.report, table, seen, orders=orders, axes=axes)
+        for table in scope.report.tables
     )
 
 

@@ -10,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
 from orchestrator.fleet.selectors import load_own_hosts
-from orchestrator.runs.eta import Waiting, Work, load_queued, work_on
+from orchestrator.runs.eta import Waiting, Work, load_current_work, load_queued
 
 
 class HostAvailability(StrEnum):
@@ -67,7 +67,7 @@ def load_choices(member: Member) -> list[Choice]:
     """Return all that a run of the member's team may request: hosts, then profiles, then tags."""
     now = utc_now()
     rows = list(load_own_hosts(member))
-    work = work_on(rows)
+    work = load_current_work(rows)
     hosts = [_build_status(host, now, work.get(host.pk)) for host in rows]
     waiting = load_queued(member.team)
     profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}

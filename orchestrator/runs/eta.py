@@ -34,7 +34,7 @@ class QueuedWork:
 Waiting = Mapping[str, QueuedWork]
 
 
-def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
+def load_current_work(hosts: Iterable[Host]) -> dict[UUID, Work]:
     """Return the current job of each of these hosts; a host without a job is omitted."""
     planned = Q(job__trials__state=TrialState.PLANNED)
     leases = (
@@ -72,7 +72,7 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     stays open.
     """
     hosts = {host.pk: host for host in _iterate_hosts(plan)}
-    work = work_on(hosts.values())
+    work = load_current_work(hosts.values())
     waiting = load_queued(team, priority=plan.priority)
     starts = {pk: _estimate_free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
     busy: dict[UUID, float] = defaultdict(float)

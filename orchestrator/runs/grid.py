@@ -128,19 +128,19 @@ def load_grid(progress: RunProgress) -> Grid:
     place = {column.key: at for at, column in enumerate(columns)}
     cells: dict[int, dict[int, Cell]] = defaultdict(lambda: defaultdict(Cell))
     for case, job, variant, state, number in _count_trials(progress.run):
-        at = place[host_key(jobs[job]) if by_host else variant]
+        at = place[get_host_key(jobs[job]) if by_host else variant]
         cells[case][at].counts[state] += number
     for part in progress.jobs:
         if part.current and part.job.state not in JOB_ENDED:
-            at = place[host_key(part.job) if by_host else part.current.variant_id]
+            at = place[get_host_key(part.job) if by_host else part.current.variant_id]
             cells[part.current.case_id][at].running = _is_wanted(part.current)
         for each in part.case_statuses:
-            for at in [place[host_key(part.job)]] if by_host else list(cells[each.case.pk]):
+            for at in [place[get_host_key(part.job)]] if by_host else list(cells[each.case.pk]):
                 cells[each.case.pk][at].status = each
     return Grid(columns=columns, rows=_load_rows(cells, len(columns)), by_host=by_host)
 
 
-def host_key(job: Job) -> object:
+def get_host_key(job: Job) -> object:
     """Return a key that is equal for jobs on one host, or for jobs that wait for the same hosts."""
     if job.host_id is not None:
         return job.host_id
@@ -157,7 +157,9 @@ def _build_host_columns(jobs: Iterable[Job]) -> tuple[Column, ...]:
     columns: dict[object, Column] = {}
     for job in jobs:
         title = job.host.name if job.host else describe_request(job)
-        columns.setdefault(host_key(job), Column(key=host_key(job), short=title, title=title))
+        columns.setdefault(
+            get_host_key(job), Column(key=get_host_key(job), short=title, title=title)
+        )
     return tuple(columns.values())
 
 

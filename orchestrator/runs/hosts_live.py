@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.fleet.models import Host
-from orchestrator.runs.grid import describe_request, host_key
+from orchestrator.runs.grid import describe_request, get_host_key
 from orchestrator.runs.selectors import JobProgress, SecondsLeft
 from orchestrator.runs.states import JOB_ENDED, JobState
 
@@ -69,5 +69,5 @@ def build_host_progress(parts: Iterable[JobProgress]) -> list[HostProgress]:
     """Group the jobs by host, in the order of the hosts of the run."""
     groups: dict[object, list[JobProgress]] = {}
     for part in parts:
-        groups.setdefault(host_key(part.job), []).append(part)
+        groups.setdefault(get_host_key(part.job), []).append(part)
     return [HostProgress(host=each[0].job.host, parts=tuple(each)) for each in groups.values()]

@@ -12,7 +12,7 @@ from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, select_pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
-from orchestrator.benchmarks.selectors import stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
@@ -147,7 +147,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     benchmark = benchmarks.load_benchmark(member, request.benchmark, request.project)
     commits = _resolve_commits(benchmark, request)
     definition = load_definition_at(benchmark, _find_newest_contender(commits))
-    whole = stored_spec(definition)
+    whole = get_stored_spec(definition)
     spec = whole.spec
     until = parse_until(request.until, alone=len(commits) == 1)
     rounds = resolve_rounds(until, request.rounds, spec.rounds)

@@ -92,6 +92,6 @@ class FakeTransport(ClosingTransport):
         raise AssertionError(f"no answer was given for {command}")
 
 
-def succeeded(stdout: bytes = b"", stderr: bytes = b"") -> CommandResult:
+def build_success(stdout: bytes = b"", stderr: bytes = b"") -> CommandResult:
     """Return the answer of a command that succeeded."""
     return CommandResult(exit_status=0, stdout=stdout, stderr=stderr)

@@ -38,7 +38,7 @@ class ReachedAddress:
     server: str
 
 
-def reach(
+def reach_ssh_server(
     host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()
 ) -> ReachedAddress:
     """Return the SSH server that answers there, or raise one of the errors above.

@@ -8,14 +8,14 @@ from orchestrator.benchmarks.json_schema import render_definition_schema
 
 
 @require_safe
-def command_line(request: HttpRequest) -> HttpResponse:
+def serve_command_line(request: HttpRequest) -> HttpResponse:
     """Return `pitwall` in one file, of the same version as this installation's API."""
     headers = {"Content-Disposition": 'attachment; filename="pitwall"'}
     return HttpResponse(build_command(), content_type="application/octet-stream", headers=headers)
 
 
 @require_safe
-def definition_schema(request: HttpRequest) -> HttpResponse:
+def serve_definition_schema(request: HttpRequest) -> HttpResponse:
     """Return the JSON Schema of benchmark definitions."""
     headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
     return HttpResponse(

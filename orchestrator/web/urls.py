@@ -28,6 +28,6 @@ AREAS = (
 
 urlpatterns = [
     *(path("", include(f"orchestrator.web.{area}.urls")) for area in AREAS),
-    path("cli/pitwall", downloads.command_line, name="command-line"),
-    path("schemas/definition.json", downloads.definition_schema, name="definition-schema"),
+    path("cli/pitwall", downloads.serve_command_line, name="command-line"),
+    path("schemas/definition.json", downloads.serve_definition_schema, name="definition-schema"),
 ]

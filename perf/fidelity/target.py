@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.demo_repository import FIRST, commit, run_git
+from devstack.demo_repository import FIRST, commit_version, run_git
 from perf.fidelity.loads import HERE, WORK
 
 SOURCE = HERE / "server"
@@ -36,7 +36,7 @@ def built_target(folder: Path) -> Target:
     repository.mkdir()
     run_git(repository, "init", "--quiet", "--initial-branch=main")
     shutil.copy(SOURCE / PROTO, repository)
-    commit(repository, FIRST)
+    commit_version(repository, FIRST)
     sha = run_git(repository, "rev-parse", "main").strip()
     return Target(binary=_built(folder / "server"), repository=repository, sha=sha)
 

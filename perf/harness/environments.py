@@ -6,7 +6,13 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
-from devstack.bootstrap import answers, compute_fingerprint, find_uv_on_path, install_uv, run
+from devstack.bootstrap import (
+    compute_fingerprint,
+    find_uv_on_path,
+    install_uv,
+    is_working_python,
+    run,
+)
 from devstack.filelock import wait_for_lock
 from devstack.places import CHECKOUT, STATE
 
@@ -60,6 +66,6 @@ def _fill(venv: Path, lock: Path) -> None:
         install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
         run([*install, "--require-hashes", "-r", str(lock)])
         return
-    if not answers([base, "-m", "venv", "--clear", str(venv)]):
+    if not is_working_python([base, "-m", "venv", "--clear", str(venv)]):
         raise RuntimeError(f"`{base} -m venv` failed; put uv on PATH")
     run([python, "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(lock)])

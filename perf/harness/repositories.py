@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from devstack.demo_repository import commit, run_git
+from devstack.demo_repository import commit_version, run_git
 from devstack.places import CHECKOUT
 from perf.dispatch.workload import FILE_BYTES
 
@@ -19,9 +19,9 @@ def build_server_repository(folder: Path) -> tuple[str, str]:
     folder.mkdir(parents=True)
     run_git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(SERVER.read_text(encoding="utf-8"))
-    commit(folder, DATES[0])
+    commit_version(folder, DATES[0])
     (folder / "README.md").write_text("# Hello\n")
-    commit(folder, DATES[1])
+    commit_version(folder, DATES[1])
     first, second = run_git(folder, "rev-list", "--reverse", "main").split()
     return first, second
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from devstack.instance import choose_port
 from devstack.places import CHECKOUT
-from devstack.stack import answers
+from devstack.stack import does_answer
 from perf.harness.processes import list_children, read_memory
 
 WORKERS = 2
@@ -106,7 +106,7 @@ def serve_web(
 
 def _wait_until(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_S
-    while not answers(url):
+    while not does_answer(url):
         if process.poll() is not None or time.monotonic() > deadline:
             raise ServerError(f"gunicorn does not answer at {url}")
         time.sleep(0.1)

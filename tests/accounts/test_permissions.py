@@ -13,7 +13,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
 from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES, PERSON
 from orchestrator.accounts.services import create_token
-from orchestrator.api.management.commands.permissions import document
+from orchestrator.api.management.commands.permissions import render_document
 from orchestrator.benchmarks.models import Project
 from tests.support.fetches import PatientClient
 from tests.support.route_params import (
@@ -91,7 +91,7 @@ def test_permission_table_covers_every_page_and_operation_and_no_other() -> None
 
 def test_permissions_document_matches_the_table() -> None:
     kept = Path(__file__).parents[2] / "docs" / "permissions.md"
-    assert kept.read_text() == document(), "run make permissions"
+    assert kept.read_text() == render_document(), "run make permissions"
 
 
 def send(route_params: RouteParams, browser: Client, method: str, name: str) -> HttpResponse:

@@ -23,7 +23,7 @@ from orchestrator.benchmarks.remotes import (
     check_url,
     open_route,
     parse_place,
-    without_secret,
+    strip_secret,
 )
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError
@@ -245,7 +245,7 @@ def test_a_configured_proxy_is_used(served: tuple[str, GitServer, str], tmp_path
     ],
 )
 def test_secrets_of_older_addresses_are_not_exported(url: str, clean: str) -> None:
-    assert without_secret(url) == clean
+    assert strip_secret(url) == clean
     assert _export_project(Project(repository_url=url))["repository_url"] == clean
 
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.selectors import load_stored_spec, read_spec, stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec, load_stored_spec, read_spec
 from orchestrator.core.ids import hash_value
 from tests.support.factories import Personas, make_definition, make_project
 
@@ -32,10 +32,10 @@ def changed(definition: Definition, **changes: object) -> Definition:
 
 
 def test_a_definition_is_parsed_once(definition: Definition) -> None:
-    first = stored_spec(definition)
+    first = get_stored_spec(definition)
     again = Definition.objects.only("digest").get(pk=definition.pk)
     with CaptureQueriesContext(connection) as queries:
-        assert stored_spec(again) is first
+        assert get_stored_spec(again) is first
         assert load_stored_spec(definition.pk, definition.digest) is first
         assert read_spec(again) is first.spec
     assert len(queries) == 0
@@ -44,23 +44,23 @@ def test_a_definition_is_parsed_once(definition: Definition) -> None:
 def test_each_version_has_its_own_specification(definition: Definition) -> None:
     newer = changed(definition, rounds=7)
     newer.save()
-    assert (stored_spec(definition).spec.rounds, stored_spec(newer).spec.rounds) == (5, 7)
+    assert (get_stored_spec(definition).spec.rounds, get_stored_spec(newer).spec.rounds) == (5, 7)
 
 
 def test_a_definition_that_is_not_stored_is_parsed_each_time(definition: Definition) -> None:
     draft = changed(definition, rounds=7)
-    assert stored_spec(draft).spec.rounds == 7
+    assert get_stored_spec(draft).spec.rounds == 7
     draft.spec["rounds"] = 8
-    assert stored_spec(draft).spec.rounds == 8
+    assert get_stored_spec(draft).spec.rounds == 8
 
 
 def test_an_id_that_comes_back_with_another_content_is_parsed_again(
     definition: Definition,
 ) -> None:
     """A project may be deleted, and imported again from a file that somebody changed."""
-    stored_spec(definition)
+    get_stored_spec(definition)
     imported = changed(definition, rounds=7)
     imported.pk = definition.pk
     definition.delete()
     imported.save(force_insert=True)
-    assert stored_spec(imported).spec.rounds == 7
+    assert get_stored_spec(imported).spec.rounds == 7

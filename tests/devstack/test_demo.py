@@ -31,8 +31,8 @@ def git(folder, *args):
 
 
 def test_the_demo_repository_has_reproducible_hashes(tmp_path):
-    one = demo_repository.demo_repository(tmp_path / "one")
-    two = demo_repository.demo_repository(tmp_path / "two")
+    one = demo_repository.create_demo_repository(tmp_path / "one")
+    two = demo_repository.create_demo_repository(tmp_path / "two")
     assert one == two
     assert git(tmp_path / "one", "rev-parse", "HEAD") == one.slower
     assert demo_repository.read_server_source(tmp_path / "one", one.harmless) == SERVER
@@ -42,25 +42,25 @@ def test_the_demo_repository_has_reproducible_hashes(tmp_path):
 
 def test_added_commits_of_the_demo_repository_are_kept(tmp_path):
     folder = tmp_path / "repository"
-    first = demo_repository.demo_repository(folder)
+    first = demo_repository.create_demo_repository(folder)
     git(folder, "commit", "--allow-empty", "-m", "My own")
-    assert demo_repository.demo_repository(folder) == first
+    assert demo_repository.create_demo_repository(folder) == first
     assert git(folder, "log", "-1", "--format=%s") == "My own"
 
 
 def test_another_server_replaces_the_demo_repository_and_keeps_the_old_one(tmp_path, source):
     folder = tmp_path / "repository"
-    first = demo_repository.demo_repository(folder)
+    first = demo_repository.create_demo_repository(folder)
     source.write_text(SERVER + "# new\n")
-    assert demo_repository.demo_repository(folder).first != first.first
+    assert demo_repository.create_demo_repository(folder).first != first.first
     assert (tmp_path / "repository.old" / ".git").is_dir()
 
 
 def test_another_amount_of_work_replaces_the_demo_repository(tmp_path, monkeypatch):
     folder = tmp_path / "repository"
-    first = demo_repository.demo_repository(folder)
+    first = demo_repository.create_demo_repository(folder)
     monkeypatch.setattr(demo_repository, "MORE_WORK", "WORK = 7\n")
-    again = demo_repository.demo_repository(folder)
+    again = demo_repository.create_demo_repository(folder)
     assert again.first == first.first
     assert again.slower != first.slower
 
@@ -68,13 +68,13 @@ def test_another_amount_of_work_replaces_the_demo_repository(tmp_path, monkeypat
 def test_a_server_without_the_constant_is_refused(tmp_path, source):
     source.write_text("print('no work')\n")
     with pytest.raises(RepositoryError, match="does not have one line `WORK = 50`"):
-        demo_repository.demo_repository(tmp_path / "repository")
+        demo_repository.create_demo_repository(tmp_path / "repository")
 
 
 def test_the_demo_repository_contains_the_server_of_the_catalogue(monkeypatch, tmp_path):
     catalogue = demo_repository.CHECKOUT / "agents" / "suites" / "hello" / "server.py"
     monkeypatch.setattr(demo_repository, "SOURCE", catalogue)
-    commits = demo_repository.demo_repository(tmp_path / "repository")
+    commits = demo_repository.create_demo_repository(tmp_path / "repository")
     slower = demo_repository.read_server_source(tmp_path / "repository", commits.slower)
     compile(slower, "server.py", "exec")
     clone = tmp_path / "clone"

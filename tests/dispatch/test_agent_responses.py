@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.dispatch.agent import Agent, AgentError
-from orchestrator.transport.fake import FakeTransport, succeeded
+from orchestrator.transport.fake import FakeTransport, build_success
 
 STATUS = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0, "events": []}
 FACTS = {"facts": {"hostname": "h", "threads": 4}}
@@ -15,7 +15,7 @@ FACTS = {"facts": {"hostname": "h", "threads": 4}}
 def build_agent(response: Any) -> Agent:
     transport = FakeTransport()
     data = response if isinstance(response, bytes) else json.dumps(response).encode()
-    transport.answer(("python3",), succeeded(data))
+    transport.answer(("python3",), build_success(data))
     return Agent(transport, python="python3")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.histories.commit_names import commit_names, forget_commit_names
+from orchestrator.histories.commit_names import forget_commit_names, load_commit_names
 from orchestrator.histories.data import build_history_data
 from orchestrator.histories.series_header import find_series_header_by_names, load_series_header
 from orchestrator.results.models import Series
@@ -111,10 +111,10 @@ def test_names_find_only_series_of_the_team(lane: Lane, personas: Personas) -> N
 def test_cached_commit_names_are_dropped_after_a_fetch(lane: Lane) -> None:
     a = lane.commit("a", position=0)
     forget_commit_names()
-    (first,) = commit_names(lane.project.pk, None, [a.pk])
+    (first,) = load_commit_names(lane.project.pk, None, [a.pk])
     a.mainline = False
     a.save()
 
-    assert commit_names(lane.project.pk, None, [a.pk]) == [first]
-    (anew,) = commit_names(lane.project.pk, a.committed_at, [a.pk])
+    assert load_commit_names(lane.project.pk, None, [a.pk]) == [first]
+    (anew,) = load_commit_names(lane.project.pk, a.committed_at, [a.pk])
     assert (first.side, anew.side, anew.short) == (False, True, a.sha[:8])

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.loadtools.sheets import build_tool_sheets, document
+from orchestrator.loadtools.sheets import build_tool_sheets, render_document
 
 PAGE = Path(__file__).parents[2] / "docs/load-tools.md"
 
 
 def test_the_committed_page_matches_the_descriptions() -> None:
-    assert PAGE.read_text() == document(), "run: manage.py loadtools > docs/load-tools.md"
+    assert PAGE.read_text() == render_document(), "run: manage.py loadtools > docs/load-tools.md"
 
 
 def test_every_load_tool_has_a_description() -> None:

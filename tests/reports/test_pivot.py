@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.pivot import pivot
+from orchestrator.reports.pivot import build_table
 from orchestrator.reports.pivot_model import Observation, Sample
 from orchestrator.reports.report_spec import ReportSpec, from_data
 
@@ -44,7 +44,7 @@ def report(table: dict, **more) -> ReportSpec:
 
 def laid_out(table: dict, observations: list[Observation], **more):
     spec = report(table, **more)
-    return pivot(spec, spec.tables[0], observations, orders=ORDERS, axes=AXES)
+    return build_table(spec, spec.tables[0], observations, orders=ORDERS, axes=AXES)
 
 
 def grid(**more) -> list[Observation]:

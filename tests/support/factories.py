@@ -21,7 +21,7 @@ from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
-from orchestrator.benchmarks.selectors import stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.services import save_definition, store_case_rows
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
@@ -152,7 +152,7 @@ def make_definition(
 def store_cases(definition: Definition) -> list[Case]:
     """Return the rows of all cases, in the order of the matrix."""
     benchmark = definition.benchmark
-    ids = store_case_rows(benchmark=benchmark, cases=stored_spec(definition).cases)
+    ids = store_case_rows(benchmark=benchmark, cases=get_stored_spec(definition).cases)
     rows = benchmark.cases.in_bulk(ids)
     return [rows[pk] for pk in ids]
 

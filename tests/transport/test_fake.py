@@ -2,12 +2,14 @@ import pytest
 
 from orchestrator.core.errors import HostError, InvalidRequestError, NotFoundError, UnreachableError
 from orchestrator.transport.base import Transport
-from orchestrator.transport.fake import Call, FakeTransport, succeeded
+from orchestrator.transport.fake import Call, FakeTransport, build_success
 
 
 def test_fake_transport_returns_responses_in_order_and_repeats_the_last() -> None:
     fake = FakeTransport()
-    fake.answer(["agent", "status"], succeeded(b"1"), UnreachableError("gone"), succeeded(b"2"))
+    fake.answer(
+        ["agent", "status"], build_success(b"1"), UnreachableError("gone"), build_success(b"2")
+    )
     assert fake.run(["agent", "status", "j-1"], timeout_s=1).stdout == b"1"
     with pytest.raises(UnreachableError, match="gone"):
         fake.run(["agent", "status"], timeout_s=1)
@@ -16,8 +18,8 @@ def test_fake_transport_returns_responses_in_order_and_repeats_the_last() -> Non
 
 def test_fake_transport_prefers_the_latest_response() -> None:
     fake = FakeTransport()
-    fake.answer([], succeeded(b"any"))
-    fake.answer(["agent"], succeeded(b"agent"))
+    fake.answer([], build_success(b"any"))
+    fake.answer(["agent"], build_success(b"agent"))
     assert fake.run(["agent"], timeout_s=1).stdout == b"agent"
     assert fake.run(["other"], timeout_s=1).stdout == b"any"
 

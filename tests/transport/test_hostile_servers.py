@@ -14,7 +14,7 @@ from orchestrator.core.errors import HostError, UnreachableError
 from orchestrator.core.heartbeat import Claim, Heartbeat, StepTimedOutError
 from orchestrator.transport.metered import BESIDE_BYTES
 from orchestrator.transport.networks import ForbiddenHostError, check_literal
-from orchestrator.transport.reach import reach
+from orchestrator.transport.reach import reach_ssh_server
 from orchestrator.transport.ssh import SshTransport, scan_host_key
 from tests.support.sshd import LOOPBACK, start_sshd
 
@@ -107,7 +107,7 @@ def test_a_handshake_takes_only_so_many_bytes(words: bytes, endless: bool) -> No
 )
 def test_hosts_are_not_at_loopback_or_link_local_addresses(address: str) -> None:
     for ask in (
-        lambda: reach(address, 22, 1.0),
+        lambda: reach_ssh_server(address, 22, 1.0),
         lambda: scan_host_key(address, 22, 1.0),
         lambda: check_literal(address, []),
     ):

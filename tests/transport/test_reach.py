@@ -12,7 +12,7 @@ from orchestrator.transport.reach import (
     NoSuchNameError,
     NotSshError,
     PortRefusedError,
-    reach,
+    reach_ssh_server,
 )
 from tests.support.sshd import LOOPBACK
 
@@ -39,7 +39,7 @@ def _serve_banner(words: bytes | None) -> Iterator[int]:
 
 def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
     with _serve_banner(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
-        address = reach("localhost", port, 5.0, networks=LOOPBACK)
+        address = reach_ssh_server("localhost", port, 5.0, networks=LOOPBACK)
     assert (address.ip, address.server) == ("127.0.0.1", "SSH-2.0-Tested")
 
 
@@ -53,16 +53,16 @@ def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
 )
 def test_another_server_is_recognised(words: bytes | None, message: str) -> None:
     with _serve_banner(words) as port, pytest.raises(NotSshError, match=message):
-        reach("127.0.0.1", port, 0.3, networks=LOOPBACK)
+        reach_ssh_server("127.0.0.1", port, 0.3, networks=LOOPBACK)
 
 
 def test_a_wrong_name_and_a_closed_port_are_distinguished() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(PortRefusedError, match=f"127.0.0.1:{port} refused"):
-        reach("127.0.0.1", port, 5.0, networks=LOOPBACK)
+        reach_ssh_server("127.0.0.1", port, 5.0, networks=LOOPBACK)
     with pytest.raises(NoSuchNameError, match=r"no-such-host\.invalid has no address"):
-        reach("no-such-host.invalid", 22, 5.0)
+        reach_ssh_server("no-such-host.invalid", 22, 5.0)
 
 
 def test_a_silent_address_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,4 +71,4 @@ def test_a_silent_address_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "create_connection", nobody)
     with pytest.raises(NoAnswerError, match=r"10\.1\.2\.3:22 did not answer within 6 s"):
-        reach("10.1.2.3", 22, 6.0)
+        reach_ssh_server("10.1.2.3", 22, 6.0)

@@ -58,7 +58,7 @@ def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
     """For maintainers. The host is used only after its checks are complete: start them next."""
     member = request.auth.member
     host = services.enter_host(member=member, new=payload.new_host())
-    return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
+    return Status(HTTPStatus.CREATED, load_host_detail(member, host.pk))
 
 
 @router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
@@ -70,7 +70,7 @@ def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
 
 @router.get("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Show a host")
 def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
 @router.patch(
@@ -80,7 +80,7 @@ def change_host(request: CallerRequest, host_id: UUID, payload: HostSettingsIn) 
     """Tags, opening hours, tuning and limits, for jobs that start from now on."""
     given = payload.model_dump(exclude_unset=True)
     host_settings.set_host_settings(member=request.auth.member, host_id=host_id, **given)
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
 @router.post(
@@ -94,21 +94,21 @@ def start_host_maintenance(
     """No new job starts on the host; a running one may end. `run` is null after that."""
     reason = payload.reason if payload else ""
     host_settings.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/release", response=HostDetailOut, summary="Release a host")
 def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
     host_settings.release_host(member=request.auth.member, host_id=host_id)
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/retire", response=HostDetailOut, summary="Retire a host")
 def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Takes the host out of use; its results are kept."""
     host_settings.retire_host(member=request.auth.member, host_id=host_id)
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
 @router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden run")
@@ -134,10 +134,10 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
 def reset_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """For a host whose speed has changed permanently for a known reason."""
     reset_references(member=request.auth.member, host_id=host_id)
-    return host_detail(request.auth.member, host_id)
+    return load_host_detail(request.auth.member, host_id)
 
 
-def host_detail(member: Member, host_id: UUID) -> HostDetailOut:
+def load_host_detail(member: Member, host_id: UUID) -> HostDetailOut:
     """Return the answer that shows a host."""
     host = selectors.load_host(member, host_id)
     return host_detail_out(

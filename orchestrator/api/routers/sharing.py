@@ -28,7 +28,7 @@ from orchestrator.benchmarks.sharing import (
     revoke_share_link,
     set_public,
 )
-from orchestrator.histories.badges import build_badge_texts, chart_text, load_badge_series
+from orchestrator.histories.badges import build_badge_texts, build_chart_text, load_badge_series
 from orchestrator.reports.shared_pages import resolve_shared_page
 
 router = Router(tags=["sharing"])
@@ -102,4 +102,4 @@ def show_badges(
     named = {"case": case, "host": host, "metric": metric, "branch": branch}
     query = {name: text for name, text in named.items() if text is not None}
     series = load_badge_series(member, row, query)
-    return badges_out(row.project, *build_badge_texts(row, query), chart_text(series, query))
+    return badges_out(row.project, *build_badge_texts(row, query), build_chart_text(series, query))

@@ -16,7 +16,7 @@ from orchestrator.archives.projects.form import MANIFEST, Manifest, Member
 from orchestrator.archives.projects.kinds import KINDS, OF_PROJECT, Kind, Scope
 from orchestrator.archives.version import read_pitwall_version
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.remotes import without_secret
+from orchestrator.benchmarks.remotes import strip_secret
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Metric
 from orchestrator.runs.models import Run
@@ -62,7 +62,7 @@ def export_project(
 def _export_project(project: Project) -> dict[str, Any]:
     values = {name: getattr(project, name) for name in OF_PROJECT}
     # A worker moves secrets out of addresses, but only if there is a sealing key.
-    return {**values, "repository_url": without_secret(project.repository_url)}
+    return {**values, "repository_url": strip_secret(project.repository_url)}
 
 
 class _Writer:

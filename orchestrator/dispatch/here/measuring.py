@@ -19,7 +19,7 @@ from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_tria
 from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
 from orchestrator.dispatch.here.source import build_archive
 from orchestrator.dispatch.recipes import build_source_path
-from orchestrator.dispatch.rounds import build_shared_plan, step_id
+from orchestrator.dispatch.rounds import build_shared_plan, build_step_id
 from orchestrator.dispatch.stage import Stage, resolve_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
@@ -150,7 +150,7 @@ class LocalMeasurement:
         return asdict(make_certificates([LOCALHOST], now=utc_now()))
 
     def _round(self, plan: dict[str, Any], trials: Sequence[Trial], tls: Any) -> None:
-        job, step = str(self.rows.job.pk), step_id(self.rows.job)
+        job, step = str(self.rows.job.pk), build_step_id(self.rows.job)
         own = {"self": "a", "tuning": {}, "run_as": None, "tls": tls}
         content = json.dumps({**plan, **own}).encode()
         self._transport.put(content, f"jobs/{job}/{step}/plan.json")

@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.core.errors import NotFoundError
 
 
-def commit_at(repository: Path, ref: str) -> str:
+def resolve_commit(repository: Path, ref: str) -> str:
     """Return the full hash of a branch, tag or hash; NotFoundError if it names no commit."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     try:

@@ -9,7 +9,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.histories.annotations import SCOPES, annotate, edit_annotation, remove_annotation
-from orchestrator.histories.evidence import commit_in
+from orchestrator.histories.evidence import find_commit
 from orchestrator.histories.histories import load_series
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
@@ -23,7 +23,7 @@ def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
     series = load_series(member, series_id)
     annotate(
         member=member,
-        commit=commit_in(series, sha),
+        commit=find_commit(series, sha),
         text=request.POST.get("text", ""),
         target=_annotation_target(series, request.POST.get("scope", "series")),
     )

@@ -189,7 +189,7 @@ def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
     return " · ".join(labels or [f"{parts[0]} on {parts[1]}"])
 
 
-def point_rows(history: History) -> list[PointRow]:
+def build_point_rows(history: History) -> list[PointRow]:
     """Return the rows, newest first."""
     changes: list[list[FactChange]] = [[] for _ in history.points]
     for each in reversed(history.changes):
@@ -199,7 +199,7 @@ def point_rows(history: History) -> list[PointRow]:
         PointRow(
             point=point,
             compare_url=compare_url(history, point),
-            point_url=point_url(history, point),
+            point_url=build_point_url(history, point),
             history_break=breaks.get(index),
             changes=tuple(changes[index]),
         )
@@ -223,7 +223,7 @@ def compare_url(history: History, point: HistoryPoint) -> str | None:
     return f"{reverse('compare')}?{urlencode(query)}"
 
 
-def point_url(history: History, point: HistoryPoint) -> str | None:
+def build_point_url(history: History, point: HistoryPoint) -> str | None:
     if history.series is None:
         return None
     address = reverse("history-point", args=[history.series, point.commit.short_sha])
@@ -246,7 +246,7 @@ def _build_annotated_point_url(mark: PlacedAnnotation, measured: Mapping[int, in
     return reverse("history-point", args=[series, mark.short_sha]) if series else None
 
 
-def chart_config(selection: HistorySelection, *, relative: bool) -> dict[str, Any]:
+def build_chart_config(selection: HistorySelection, *, relative: bool) -> dict[str, Any]:
     """Return the configuration of the script: where the data of each line is."""
     return {
         "relative": relative,

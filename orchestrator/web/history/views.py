@@ -20,7 +20,7 @@ from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.histories.annotations import find_annotated_series
 from orchestrator.histories.data import build_history_data
-from orchestrator.histories.evidence import commit_in, point_details
+from orchestrator.histories.evidence import find_commit, load_point_details
 from orchestrator.histories.histories import (
     HistoryChoices,
     Part,
@@ -54,9 +54,9 @@ from orchestrator.web.history.presenters import (
     HistorySelection,
     PointRow,
     build_annotation_rows,
-    chart_config,
+    build_chart_config,
+    build_point_rows,
     compare_url,
-    point_rows,
     select_history,
 )
 from orchestrator.web.redirects import redirect_back
@@ -101,7 +101,7 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 @require_GET
 def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Describe a commit of a series in few words."""
-    record = commit_in(load_series(member, series_id), sha)
+    record = find_commit(load_series(member, series_id), sha)
     facts = {
         "commit": record.sha,
         "subject": record.subject,
@@ -118,7 +118,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
     """Show a point with its trials: as a page, or as the panel of the page of histories."""
     series = load_series(member, series_id)
     branch = request.GET.get("branch", "")
-    details = point_details(series, sha, branch)
+    details = load_point_details(series, sha, branch)
     shown = next(iter(details.history.points), None)
     context = {
         "details": details,
@@ -142,7 +142,7 @@ def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str)
     whole_case = request.POST.get("scope") == "case"
     store_baseline(
         member=member,
-        commit=commit_in(series, sha),
+        commit=find_commit(series, sha),
         reason=request.POST.get("reason", ""),
         series=None if whole_case else series,
         case=series.case if whole_case else None,
@@ -203,7 +203,7 @@ def _build_history_context(
         ],
         "older": _build_older_address(shown, query),
         "newest": _build_address(query) if query.get("before") else None,
-        "config": chart_config(selection, relative=query.get("scale") == "change"),
+        "config": build_chart_config(selection, relative=query.get("scale") == "change"),
         "changes": _list_changes(selection, known),
         "baselines": _list_baselines(selection, known),
         "notes": _load_annotation_rows(known),
@@ -257,7 +257,7 @@ def _load_table_page(
 
     def made() -> tuple[History, list[PointRow], str]:
         shown = load_series_history(line.series, line.branch, part)
-        rows = point_rows(shown)
+        rows = build_point_rows(shown)
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
         return shown, rows, render_to_string("history/_table.html", context, request)
 

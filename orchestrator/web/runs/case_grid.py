@@ -19,7 +19,7 @@ from orchestrator.benchmarks.grid import (
     list_cells,
     toggle_cells,
 )
-from orchestrator.benchmarks.selectors import StoredSpec, load_latest_definition, stored_spec
+from orchestrator.benchmarks.selectors import StoredSpec, get_stored_spec, load_latest_definition
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.ids import hash_value
 from orchestrator.web.refs import load_chosen_benchmark
@@ -174,7 +174,7 @@ def load_case_choice(member: Member, key: str) -> CaseChoice | None:
         benchmark = load_chosen_benchmark(member, key)
         if benchmark is None:
             return None
-        return CaseChoice(key, stored_spec(load_latest_definition(benchmark)))
+        return CaseChoice(key, get_stored_spec(load_latest_definition(benchmark)))
     except NotFoundError:
         return None
 

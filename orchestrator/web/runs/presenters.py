@@ -72,7 +72,7 @@ class HostView:
     others: tuple[tuple[Any, JobDetails], ...]
 
 
-def live_context(
+def build_live_context(
     request: HttpRequest, member: Member, run: Run, now: RunProgress, details: Details
 ) -> dict[str, Any]:
     """Return the context. `request` selects the cases: `?cases=failed&page=2`."""

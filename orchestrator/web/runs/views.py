@@ -27,7 +27,7 @@ from orchestrator.runs.models import Build
 from orchestrator.runs.selectors import RunProgress, load_progress, load_run, load_runs, load_trials
 from orchestrator.runs.states import BuildState, Validity
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.runs.presenters import Details, build_run_rows, hash_panel, live_context
+from orchestrator.web.runs.presenters import Details, build_live_context, build_run_rows, hash_panel
 
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
@@ -49,7 +49,7 @@ def runs(request: HttpRequest, member: Member) -> HttpResponse:
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     record = load_run(member, run_id)
     now = load_progress(record)
-    context = live_context(request, member, record, now, _load_details(now))
+    context = build_live_context(request, member, record, now, _load_details(now))
     template = "runs/public.html" if isinstance(member, Visitor) else "runs/detail.html"
     return render(request, template, context)
 
@@ -67,7 +67,7 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
-        context = live_context(request, member, record, now, details)
+        context = build_live_context(request, member, record, now, details)
         response = render(request, "runs/detail.html#live", context)
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "private, no-cache"

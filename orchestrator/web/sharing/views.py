@@ -27,7 +27,7 @@ from orchestrator.benchmarks.sharing import (
 )
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.ids import hash_value
-from orchestrator.histories.badges import build_badge_texts, chart_text, load_badge_series
+from orchestrator.histories.badges import build_badge_texts, build_chart_text, load_badge_series
 from orchestrator.histories.histories import (
     Part,
     load_history_choices,
@@ -167,7 +167,7 @@ def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         else:
             context |= {
                 "badges": build_badge_texts(benchmark, filters),
-                "chart": chart_text(series, filters),
+                "chart": build_chart_text(series, filters),
             }
     return render(request, "sharing/badges.html", context)
 

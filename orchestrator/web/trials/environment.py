@@ -142,7 +142,7 @@ _DURING: tuple[_Fact, ...] = (
 )  # fmt: skip
 
 
-def host_environments(
+def build_host_environments(
     environments: Sequence[TrialEnvironment], codes: Collection[str]
 ) -> list[HostEnvironment]:
     """Return the rows.

@@ -36,7 +36,7 @@ from orchestrator.web.trials.charts import (
     build_seconds_chart,
     describe_outcome,
 )
-from orchestrator.web.trials.environment import host_environments
+from orchestrator.web.trials.environment import build_host_environments
 
 #: Shown separately, above the rest of the provenance.
 _SHOWN_SEPARATELY = frozenset(
@@ -71,7 +71,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         **_build_metric_context(details),
         **_build_protocol_context(details),
         "costs": list_costs(record, details.values, result) if details.measurements else [],
-        "hosts": host_environments(
+        "hosts": build_host_environments(
             build_environments(record, result), {parse_code(r) for r in record.reasons}
         ),
         "loads": [(load, describe_outcome(load)) for load in details.loads],

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from orchestrator.loadtools.sheets import document
+from orchestrator.loadtools.sheets import render_document
 
 
 class Command(BaseCommand):
@@ -12,4 +12,4 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(document(), ending="")
+        self.stdout.write(render_document(), ending="")

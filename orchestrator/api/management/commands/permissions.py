@@ -23,10 +23,10 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(document(), ending="")
+        self.stdout.write(render_document(), ending="")
 
 
-def document() -> str:
+def render_document() -> str:
     return "\n".join([PREFACE, *_render_pages(), "", *_render_operations()]) + "\n"
 
 

@@ -19,7 +19,7 @@ from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.dispatch.here.measuring import LocalMeasurement
 from orchestrator.dispatch.here.report import build_local_report
 from orchestrator.dispatch.here.rows import LocalRequest, build_rows
-from orchestrator.dispatch.here.source import commit_at
+from orchestrator.dispatch.here.source import resolve_commit
 from orchestrator.runs.models import Until
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
     def _measured(self, options: dict[str, Any]) -> dict[str, Any]:
         refs = [each for each in (options["baseline"], options["contender"]) if each]
-        shas = dict.fromkeys(commit_at(options["repository"], ref) for ref in refs)
+        shas = dict.fromkeys(resolve_commit(options["repository"], ref) for ref in refs)
         if len(shas) < len(refs):
             raise InvalidRequestError("baseline and contender are the same commit")
         rows = build_rows(
