@@ -25,7 +25,7 @@ TEXT = "".join((DOCKER / name).read_text() for name in COMPOSE_FILES)
 
 def read_variables() -> set[str]:
     text = (CHECKOUT / "orchestrator" / "config" / "settings.py").read_text()
-    return set(re.findall(r'environment\.\w+\(\s*"([A-Z0-9_]+)"', text))
+    return set(re.findall(r'variables\.\w+\(\s*"([A-Z0-9_]+)"', text))
 
 
 def documented() -> dict[str, str]:

@@ -49,14 +49,14 @@ class HostTally:
     faults: list[str] = field(default_factory=list)
 
 
-def fuzz(folder: Path, looks: int, seed: int, most_s: float = MOST_S) -> HostTally:
+def fuzz(folder: Path, polls: int, seed: int, most_s: float = MOST_S) -> HostTally:
     """`settings.DATA_DIR` belongs to the caller, and the database is empty."""
     people = make_personas()
     job = job_on_hostile_host(people, folder)
     other = _create_other_job(people, folder)
     before, memory = _load_rows(people), _peak_bytes()
     seen = HostTally()
-    for number in range(looks):
+    for number in range(polls):
         took = _poll(job, other, random.Random(f"{seed} {number}"), number, seen)
         if took > most_s:
             seen.faults.append(f"look {number} took {took:.1f} s")

@@ -25,7 +25,7 @@ from tests.fuzz.hostile_hosts import HostTally, fuzz
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.hostile_hosts_body")
-    parser.add_argument("--looks", type=int, default=1_000)
+    parser.add_argument("--polls", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     # Each lie is logged; the findings are printed below.
@@ -49,7 +49,7 @@ def tried(options: argparse.Namespace) -> HostTally:
 
 def build_counts(seen: HostTally) -> dict[str, object]:
     return {
-        "looks": seen.polls,
+        "polls": seen.polls,
         "stored": seen.stored,
         "ended": seen.ended,
         "slowest_s": round(seen.slowest_s, 2),

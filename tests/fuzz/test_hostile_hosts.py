@@ -13,6 +13,6 @@ def test_hostile_hosts_cause_no_error_and_change_no_other_team(
 ) -> None:
     seen = fuzz(tmp_path, 15, seed=1, most_s=120)
     assert seen.faults == []
-    assert seen.looks == 15
+    assert seen.polls == 15
     # Lies that are refused at once would not test later code.
     assert seen.stored > 0

@@ -65,7 +65,7 @@ def test_mutated_inputs_cause_no_error_and_no_write() -> None:
         "0",
         "--git-servers",
         "0",
-        "--looks",
+        "--polls",
         "0",
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -66,7 +66,7 @@ def main() -> int:
     more: dict[str, dict[str, Any]] = {}
     if not options.target and options.requests:
         more["visitors"] = visitors(options)
-    if not options.target and options.looks:
+    if not options.target and options.polls:
         more["hosts"] = hostile_hosts(options)
     if not options.target and options.git_servers:
         more["git_servers"] = hostile_git_servers(options)
@@ -98,8 +98,8 @@ def visitors(options: argparse.Namespace) -> dict[str, Any]:
 
 def hostile_hosts(options: argparse.Namespace) -> dict[str, Any]:
     """Return the result of the hostile agent of `tests/fuzz/hostile_hosts.py`."""
-    words = ("--looks", str(options.looks), "--seed", str(options.seed))
-    return _on_own_database("tests.fuzz.hostile_hosts_body", *words) or {"looks": 0, "findings": 1}
+    words = ("--polls", str(options.polls), "--seed", str(options.seed))
+    return _on_own_database("tests.fuzz.hostile_hosts_body", *words) or {"polls": 0, "findings": 1}
 
 
 def _on_own_database(module: str, *words: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.inputs")
     parser.add_argument("--inputs", type=int, default=1_000_000, help="over all targets")
     parser.add_argument("--requests", type=int, default=22_000, help="of the hostile visitor")
-    parser.add_argument("--looks", type=int, default=300, help="at a hostile agent")
+    parser.add_argument("--polls", type=int, default=300, help="of a hostile agent")
     parser.add_argument("--git-servers", type=int, default=300, help="hostile ones to fetch from")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated")
