@@ -5,7 +5,8 @@ answers 304 if the client has the current answer. `check_shape` runs after the t
 before the operation, so a request without a valid token learns only that it needs one.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from hashlib import blake2b
@@ -15,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from ninja.operation import Operation
+from pydantic import BaseModel
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.operations.rates import Rate
@@ -22,6 +24,8 @@ from orchestrator.operations.rates import Rate
 Run = Callable[..., HttpResponseBase]
 JSON = "application/json"
 FORM = "multipart/form-data"
+#: Pydantic alone also accepts white space around a number, `+3`, `1_000` and `inf`.
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 class UnsupportedMediaError(Exception):
@@ -32,10 +36,12 @@ class UnsupportedMediaError(Exception):
 class Rules:
     """The input of an operation: names of parameters, the type of its body (None: no body).
 
-    `once`: it creates an object, so a repeat with the same idempotency key must not create another.
+    `numbers`: the parameters that are numbers. `once`: it creates an object, so a repeat with the
+    same idempotency key must not create another.
     """
 
     parameters: frozenset[str]
+    numbers: frozenset[str]
     media: str | None
     once: bool
 
@@ -55,9 +61,21 @@ def build_rules(operation: Operation) -> Rules:
     makes = "POST" in operation.methods and 201 in operation.response_models
     return Rules(
         parameters=frozenset(names),
+        numbers=frozenset(_iterate_numbers(sources["query"])) if names else frozenset(),
         media=media,
         once=makes and media != FORM and "Idempotency-Key" not in headers,
     )
+
+
+def _iterate_numbers(model: type[BaseModel]) -> Iterator[str]:
+    """Yield the names of the fields that are numbers, also of models in it."""
+    schema = model.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for name, field in part.get("properties", {}).items():
+            if any(
+                form.get("type") in ("integer", "number") for form in field.get("anyOf", [field])
+            ):
+                yield name
 
 
 def wrap_operation(run: Run) -> Run:
@@ -93,6 +111,9 @@ def check_shape(request: HttpRequest) -> None:
         raise InvalidRequestError(
             f"unknown parameter {unknown[0]!r}; known parameters: {known}", field=unknown[0]
         )
+    for name in rules.numbers & request.GET.keys():
+        if any(not _NUMBER.fullmatch(text) for text in request.GET.getlist(name)):
+            raise InvalidRequestError("expected a number such as 20", field=name)
     sent = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if rules.media is not None and sent and sent != rules.media:
         raise UnsupportedMediaError(

@@ -75,6 +75,16 @@ def test_an_invalid_parameter_is_named(alice, query, field):
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
+@pytest.mark.parametrize("text", ["5\f", " 5", "+5", "1_0", "inf", "", "5.0.0"])
+def test_a_parameter_that_is_not_exactly_a_number_is_refused(world, alice, text):
+    run = world.queue_run()
+    for path, name in (("runs", "limit"), (f"runs/{run.pk}", "wait")):
+        answer = alice.get(path, **{name: text})
+        assert (answer.status_code, answer.json()["field"]) == (422, name)
+    assert alice.get("runs", limit="5").status_code == 200
+    assert alice.get(f"runs/{run.pk}", wait="0.5").status_code == 200
+
+
 def test_a_body_that_is_not_json_is_refused(alice):
     answer = alice.post("runs", "{")
     assert answer.status_code == 400
