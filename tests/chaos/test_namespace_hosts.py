@@ -29,8 +29,8 @@ print("new" if abs(time.time() - os.stat("file").st_mtime) < 60 else "old")
 # A run of tests that is killed in the middle of it.
 ANOTHER_RUN = """
 import pathlib, sys, time
-from tests.support.netns import fleet_of_hosts
-with fleet_of_hosts(pathlib.Path(sys.argv[1]), count=1, disk_bytes=1_000_000) as hosts:
+from tests.support.netns import run_hosts
+with run_hosts(pathlib.Path(sys.argv[1]), count=1, disk_bytes=1_000_000) as hosts:
     print(hosts[0].network.number, flush=True)
     time.sleep(60)
 """

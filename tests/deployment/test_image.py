@@ -172,7 +172,7 @@ def _seed(image: Image, ssh: int) -> dict[str, str]:
     words_of_host = [word.replace("agent:2222", f"127.0.0.1:{ssh}") for word in given[6:]]
     program = (
         "import json, sys; from pathlib import Path; from devstack import demo, demo_repository\n"
-        "folder = Path('/tmp/demo'); demo_repository.demo_repository(folder)\n"
+        "folder = Path('/tmp/demo'); demo_repository.create_demo_repository(folder)\n"
         "print(json.dumps(demo.seed_demo(folder, sys.argv[1:])))"
     )
     # There is no network of containers here: the sample host is at loopback.

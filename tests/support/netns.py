@@ -1,6 +1,6 @@
 """Real hosts for tests: each has an address, processes, a name and an sshd of its own.
 
-    with fleet_of_hosts(tmp_path, count=3) as hosts:
+    with run_hosts(tmp_path, count=3) as hosts:
         hosts[0].cut()
 
 A host is a network namespace with a PID and a UTS namespace in it, joined to this machine by a

@@ -47,10 +47,17 @@ def _describe_holder(port: int) -> str:
     inodes = _list_listening_inodes(port)
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            links = {str(link.readlink()) for link in (entry / "fd").iterdir()}
-            if links & inodes:
+            if any(_read_link(link) in inodes for link in (entry / "fd").iterdir()):
                 return f" by {(entry / 'comm').read_text().strip()} (pid {entry.name})"
     return ""
+
+
+def _read_link(link: Path) -> str:
+    """Return the target; "" for a file that the process has closed in the meantime."""
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
 
 
 def _list_listening_inodes(port: int) -> set[str]:
