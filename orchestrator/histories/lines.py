@@ -87,10 +87,12 @@ def join_points(parts: Sequence[Points]) -> Points:
 
 def build_line(points: Points) -> Line:
     """Choose for each commit the point of its newest epoch and newest configuration with valid
-    trials."""
-    ordered = points.rows(
-        np.lexsort((points.at, points.epoch, points.trials > 0, points.position)).astype(np.intp)
-    )
+    trials.
+
+    The configuration decides between points of one second, whose rows have no order.
+    """
+    keys = (points.configuration, points.at, points.epoch, points.trials > 0, points.position)
+    ordered = points.rows(np.lexsort(keys).astype(np.intp))
     last = np.append(ordered.position[1:] != ordered.position[:-1], True)[: len(ordered)]
     rest = np.flatnonzero(~last)
     chosen = ordered.rows(np.flatnonzero(last))

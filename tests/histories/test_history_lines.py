@@ -47,6 +47,14 @@ def test_a_line_follows_positions_whatever_the_order_of_rows() -> None:
     assert (line.breaks, len(line.others)) == ((), 0)
 
 
+def test_points_of_one_second_are_chosen_whatever_the_order_of_rows() -> None:
+    rows = [{"position": 0, "configuration": 3}, {"position": 0, "configuration": 9}]
+    for first, second in (rows, rows[::-1]):
+        # `at` is a row's own plus its index, so both are equal.
+        line = _line({**first, "at": 1}, {**second, "at": 0})
+        assert line.points.configuration.tolist() == [9]
+
+
 def test_no_measurement_is_an_empty_line() -> None:
     line = _line()
     assert (len(line.points), len(line.others), line.breaks) == (0, 0, ())
