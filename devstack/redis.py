@@ -55,6 +55,8 @@ class Redis:
             "save": "",
             "maxmemory-policy": "noeviction",
             "daemonize": "no",
+            # The background tasks wake up once a second instead of ten times.
+            "hz": "1",
         }
         argv = [str(self.binary.path)]
         argv += [word for name, value in options.items() for word in (f"--{name}", value)]

@@ -23,6 +23,8 @@ from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES
 
 RESTARTS = 5
+# The messages of workers to each other, which nothing here reads.
+ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 # make passes job settings to its children; ours must not use them.
 NOT_PASSED_ON = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV")
 
@@ -87,7 +89,7 @@ class Stack:
         print_message("starting web, workers and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
-        self.supervisor.start(self._celery("worker"))
+        self.supervisor.start(self._celery("worker", *ALONE))
         self.supervisor.start(self._fetcher())
         schedule = str(self.instance.root / "celerybeat-schedule")
         self.supervisor.start(self._celery("beat", "-s", schedule, level="warning"))

@@ -81,6 +81,11 @@ class StepDir:
         return self.path / "dropped.json"
 
     @property
+    def measure_now(self) -> Path:
+        """Exists if the trials of the step should not wait for quiet hosts."""
+        return self.path / "measure_now"
+
+    @property
     def tls(self) -> Path:
         """The job's certificates."""
         return self.path.parent / TLS

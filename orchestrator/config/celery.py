@@ -84,25 +84,28 @@ def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, ob
     return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds, **options}}
 
 
+# Whatever a user waits for sends a wake-up message (dispatch/wakeups.py). The ticks find work that
+# becomes due with time, and what a lost message left. Each costs CPU time, which may disturb a
+# measurement on the same machine.
 app.conf.beat_schedule = {
-    "pump": _build_beat_entry(1.0, "orchestrator.dispatch.tasks.pump"),
-    "release-lost-work": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
-    "store-verdicts": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
-    "claim-schedules": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
+    "pump": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.pump"),
+    "release-lost-work": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.release_lost_work"),
+    "store-verdicts": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.store_verdicts"),
+    "claim-schedules": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.claim_schedules"),
     "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "import-results": _build_beat_entry(2.0, "orchestrator.dispatch.tasks.import_results"),
-    "remove-ended": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.remove_ended"),
-    "check-hosts": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.check_hosts"),
+    "import-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.import_results"),
+    "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
+    "check-hosts": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.check_hosts"),
     "detect-change-points": _build_beat_entry(
-        3.0, "orchestrator.dispatch.tasks.detect_change_points"
+        10.0, "orchestrator.dispatch.tasks.detect_change_points"
     ),
-    "advance-changes": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.advance_changes"),
-    "notify-channels": _build_beat_entry(3.0, "orchestrator.dispatch.tasks.notify_channels"),
+    "advance-changes": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.advance_changes"),
+    "notify-channels": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.notify_channels"),
     "remove-unused-repositories": _build_beat_entry(
-        60.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
+        300.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
     ),
-    "sync-forges": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.sync_forges"),
+    "sync-forges": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.sync_forges"),
     "fetch-repositories": _build_beat_entry(
-        5.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
+        15.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
 }

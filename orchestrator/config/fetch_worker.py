@@ -15,6 +15,7 @@ def main() -> None:
         [
             "worker", "--queues", settings.FETCH_QUEUE, "--concurrency", str(settings.FETCH_SLOTS),
             "--hostname", "fetcher@%h", "--loglevel", "info",
+            "--without-gossip", "--without-mingle", "--without-heartbeat",
         ]
     )  # fmt: skip
 

@@ -70,6 +70,11 @@ class Log(_Form):
     text: Annotated[str, StringConstraints(max_length=LOG_BYTES)]
 
 
+class ForeignProcess(_Form):
+    name: str
+    cpu_s: _Seconds
+
+
 class Event(_Form):
     """`t`: the time. The other fields depend on the kind of event (`intake.py`)."""
 
@@ -81,6 +86,9 @@ class Event(_Form):
     phase: str | None = None
     port: Annotated[int, Field(gt=0, lt=65_536)] | None = None
     quiet_s: _Seconds | None = None
+    host: str | None = None
+    busy_share: Annotated[float, Field(ge=0, le=10)] | None = None
+    foreign: Annotated[list[ForeignProcess], Field(max_length=10)] | None = None
     seconds: _Seconds | None = None
 
 

@@ -37,6 +37,7 @@ from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
+from orchestrator.dispatch.local_loads import announce_local_load
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
     MAX_CONNECT_FAILURES,
@@ -50,12 +51,18 @@ from orchestrator.dispatch.plan import (
     retry_s,
 )
 from orchestrator.dispatch.provision import inspect_host, provision_host
-from orchestrator.dispatch.rounds import build_round_plans, build_step_id, drop_cancelled
+from orchestrator.dispatch.rounds import (
+    build_round_plans,
+    build_step_id,
+    drop_cancelled,
+    end_quiet_wait,
+)
 from orchestrator.dispatch.shares import SHARES
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import record_host_error, record_host_seen
 from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.quiet_wait import WAITING_PHASE
 from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
@@ -269,9 +276,15 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         status = session.agent.status(str(job.pk), build_step_id(job), job.journal_offset)
         seen = intake.ingest_events(job, session, status)
         drop_cancelled(job, session, status["dropped"])
+        phase = seen.changes.get("phase", job.phase)
+        if phase == WAITING_PHASE and not job.run.wait_for_quiet:
+            end_quiet_wait(job, session)
         if intake.is_building(job, seen):
             builds.read_logs(job, session)
-    claims.update_job(job, journal_offset=status["offset"], message="", **seen.changes)
+    # Without a new event, a waiting trial still waits for the same reason.
+    message = job.message if phase == WAITING_PHASE else ""
+    changes = {"message": message, **seen.changes}
+    claims.update_job(job, journal_offset=status["offset"], **changes)
     record_host_seen(host=job_hosts.lead)
     if seen.round_done:
         return _finish_round(job, job_hosts, seen.lost)
@@ -280,7 +293,13 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         return _try_again(
             job, job_hosts, f"the agent on {job_hosts.lead.name} ended early: {reason}"
         )
+    if phase != WAITING_PHASE and seen.quiet_s > POLL_S and _is_local(job_hosts):
+        announce_local_load(seen.quiet_s)
     return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))
+
+
+def _is_local(job_hosts: JobHosts) -> bool:
+    return any(host.transport == HostTransport.LOCAL for host in job_hosts.hosts)
 
 
 def _explain_death(status: dict[str, object]) -> str:

@@ -13,13 +13,14 @@ from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import record_past_span, span
 from orchestrator.dispatch import builds
 from orchestrator.dispatch.agent import AgentError
-from orchestrator.dispatch.job_hosts import HostSession
+from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import build_step_id
 from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
 from orchestrator.measurements.services import fail_trial, store_trial
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job, Trial
+from orchestrator.runs.quiet_wait import WAITING_PHASE, describe_busy_host
 from orchestrator.runs.states import TrialState
 
 CLOCK_TOLERANCE_S = 2.0
@@ -139,10 +140,26 @@ def _record_trial_start(
 def _record_phase(
     _job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
 ) -> None:
-    seen.changes["phase"] = str(event["phase"])[:60]
+    seen.changes |= {"phase": str(event["phase"])[:60], "message": ""}
+    _pause_polls(source, event, seen)
+
+
+def _pause_polls(source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
+    """Poll again when the agent expects it; this also ends an earlier pause."""
     ends_at = source.instant(event) + timedelta(seconds=float(event.get("quiet_s") or 0))
     left_s = (ends_at - utc_now()).total_seconds()
     seen.quiet_s = min(max(0.0, left_s), MOST_QUIET_S)
+
+
+def _record_busy_host(
+    job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
+    job_hosts = JobHosts(job)
+    labels = {job_hosts.label(host): host.name for host in job_hosts.hosts}
+    name = labels.get(str(event.get("host")), "A host")
+    message = describe_busy_host(name, event.get("busy_share"), event.get("foreign") or ())
+    seen.changes |= {"phase": WAITING_PHASE, "message": message}
+    _pause_polls(source, event, seen)
 
 
 def _build_started(
@@ -173,7 +190,7 @@ def _record_trial_done(
     job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
 ) -> None:
     trial = _find_planned_trial(job, event)
-    seen.quiet_s = 0.0
+    _pause_polls(source, event, seen)
     if trial is None:
         return
     source.session.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
@@ -265,6 +282,7 @@ _HANDLERS = {
     "listening": _record_listening,
     "trial_started": _record_trial_start,
     "phase": _record_phase,
+    "host_busy": _record_busy_host,
     "trial_done": _record_trial_done,
     "trial_failed": _record_trial_failure,
     "round_done": _round_done,

@@ -34,6 +34,8 @@ from orchestrator.dispatch.stage import (
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.warmups import lengthen_warmup, load_warmup_factors
 from orchestrator.loadtools.model import Invocation, LoadSpec
+from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.runs import quiet_wait
 from orchestrator.runs.cancelling import load_cancelled_trial_ids
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
@@ -80,6 +82,11 @@ def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
         session.transport.put(json.dumps(cancelled).encode(), path)
 
 
+def end_quiet_wait(job: Job, session: HostSession) -> None:
+    """Let the trials of the current round start without waiting for quiet hosts."""
+    session.transport.put(b"", f"jobs/{job.pk}/{build_step_id(job)}/measure_now")
+
+
 def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stage:
     spec = read_spec(job.run.definition)
     facts = load_facts(job, job_hosts)
@@ -117,6 +124,10 @@ def build_shared_plan(
                 "port": ports.get(job_hosts.label(host)),
             }
             for host in job_hosts.hosts
+        },
+        "quiet": {
+            "busy_share": THRESHOLDS["busy_before"].value,
+            "wait_s": quiet_wait.LIMIT_S if job.run.wait_for_quiet else 0.0,
         },
         "builds": build_builds(job, stage, trials),
         "trials": [_build_trial(stage, trial) for trial in trials],

@@ -13,7 +13,7 @@ from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
-from orchestrator.dispatch.wakeups import wake_forges
+from orchestrator.dispatch.wakeups import wake_after_job, wake_forges
 from orchestrator.fleet.check_requests import load_due_host_ids
 from orchestrator.forges import pr_sync
 from orchestrator.forges.webhooks import delete_old_webhooks
@@ -56,6 +56,7 @@ def advance(job_id: str) -> None:
     if wait_s is None:
         # The job may have ended, so its hosts are free for the next ones.
         pump()
+        wake_after_job()
     elif wait_s < SOON_S:
         wake_job(UUID(job_id), in_s=wait_s)
 

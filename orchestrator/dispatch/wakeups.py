@@ -32,6 +32,17 @@ def wake_check(host_id: UUID) -> None:
     transaction.on_commit(partial(_send, "check_host", str(host_id)))
 
 
+def wake_imports() -> None:
+    """Have a worker begin with a queued import."""
+    transaction.on_commit(partial(_send, "import_results"))
+
+
+def wake_after_job() -> None:
+    """Send the ticks that use the results of an ended job: verdicts and change points."""
+    for task in ("store_verdicts", "detect_change_points"):
+        _send(task)
+
+
 def wake_forges() -> None:
     """Send the ticks that process new webhooks of a forge."""
     for task in ("claim_schedules", "sync_forges"):

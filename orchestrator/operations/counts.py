@@ -10,7 +10,7 @@ from typing import Any
 from redis import RedisError
 
 from orchestrator.core.counting import Key, drain, restore_counts
-from orchestrator.operations.our_redis import build_redis_key, connect_redis
+from orchestrator.database.shared_redis import build_redis_key, connect_redis
 
 
 def flush_counts() -> None:

@@ -20,10 +20,10 @@ from orchestrator.archives.database.state import find_pending_migrations
 from orchestrator.benchmarks.access import find_projects_with_secrets
 from orchestrator.benchmarks.host_keys import find_projects_with_other_host_key
 from orchestrator.core.errors import PitwallError
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heartbeats
 from orchestrator.operations.doctor import Finding, build_failure, build_ok, build_warning
-from orchestrator.operations.our_redis import connect_redis
 
 OLDEST_POSTGRES = 14
 MOST_CLOCK_S = 2.0

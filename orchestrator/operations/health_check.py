@@ -12,8 +12,8 @@ import urllib.request
 
 from redis import RedisError
 
+from orchestrator.database.redis_server import connect_redis_server
 from orchestrator.operations.heartbeats import LATE_S, load_heartbeats
-from orchestrator.operations.redis_server import connect_redis_server
 
 _PATIENCE_S = 4
 

@@ -16,6 +16,7 @@ from itertools import count
 from django.conf import settings
 from redis import RedisError
 
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.dispatch.plan import STEP_S
 from orchestrator.operations.counts import flush_counts
 from orchestrator.operations.freed_memory import tidy_memory
@@ -25,7 +26,6 @@ from orchestrator.operations.heartbeats import (
     delete_heartbeat,
     record_heartbeat,
 )
-from orchestrator.operations.our_redis import connect_redis
 from orchestrator.operations.outages import outages
 from orchestrator.operations.stuck_threads import BUSY, MAIN_LOOP
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from redis import Redis
 
-from orchestrator.operations.redis_server import build_key_name
+from orchestrator.database.redis_server import build_key_name
 
 #: Seconds between two heartbeats of a process.
 EVERY_S = 5.0

@@ -11,8 +11,9 @@ from typing import Any
 from celery.beat import Scheduler
 from redis import RedisError
 
+from orchestrator.database.shared_redis import build_redis_key, connect_redis
+from orchestrator.dispatch.local_loads import read_local_load_s
 from orchestrator.operations.heartbeats import build_process_name
-from orchestrator.operations.our_redis import build_redis_key, connect_redis
 from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 logger = logging.getLogger(__name__)
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 HOLD_S = 10
 #: Interval at which the leader renews its lock and the others try to take it.
 POLL_S = 2.0
+#: Celery's scheduler wakes up about a hundred times a second shortly before a tick is due.
+SHORTEST_S = 0.1
 
 _RENEW = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end
@@ -30,21 +33,30 @@ _RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS
 
 
 class LeaderScheduler(Scheduler):
-    """Sends ticks only while it is the leader. A tick that is sent twice is harmless."""
+    """Sends ticks only while it is the leader. A tick that is sent twice is harmless.
+
+    While a load runs on this machine, it sends none.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._holds = False
         self._polled_at = -POLL_S
+        self._quiet_until = 0.0
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         MAIN_LOOP.note_turn()
-        if time.monotonic() - self._polled_at >= POLL_S:
-            self._polled_at = time.monotonic()
+        now = time.monotonic()
+        if now - self._polled_at >= POLL_S:
+            self._polled_at = now
             self._note(self._take_or_keep())
+            self._quiet_until = now + read_local_load_s()
         if not self._holds:
             return POLL_S
-        return min(float(super().tick(*args, **kwargs)), POLL_S)
+        if now < self._quiet_until:
+            return min(self._quiet_until - now, POLL_S)
+        delay_s = float(super().tick(*args, **kwargs))
+        return delay_s if delay_s <= 0 else min(max(delay_s, SHORTEST_S), POLL_S)
 
     def close(self) -> None:
         """Release the lock, so that the next leader need not wait until it expires."""

@@ -10,12 +10,12 @@ from django.conf import settings
 from django.db import DatabaseError
 from redis import RedisError
 
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations import heartbeats
 from orchestrator.operations.counts import flush_counts, load_counts
 from orchestrator.operations.exposition import Labels, group_counts, render_exposition
 from orchestrator.operations.families import FAMILIES, Family
 from orchestrator.operations.gauges import Samples, load_database_gauges
-from orchestrator.operations.our_redis import connect_redis
 
 
 def render_metrics() -> str:

@@ -17,8 +17,8 @@ import psycopg
 import redis
 from django.db import connection
 
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations.database_away import is_away
-from orchestrator.operations.our_redis import connect_redis
 
 logger = logging.getLogger(__name__)
 

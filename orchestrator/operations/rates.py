@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from redis import RedisError
 
 from orchestrator.core.addresses import mask_address
-from orchestrator.operations.our_redis import connect_redis
+from orchestrator.database.shared_redis import connect_redis
 
 logger = logging.getLogger(__name__)
 

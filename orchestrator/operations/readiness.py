@@ -11,8 +11,8 @@ from django.db import DatabaseError, connection
 from redis import RedisError
 
 from orchestrator.archives.database.state import find_pending_migrations
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations import heartbeats
-from orchestrator.operations.our_redis import connect_redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

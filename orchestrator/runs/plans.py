@@ -40,7 +40,7 @@ class RunRequest:
     placements with one host for all roles; `placements` name a host for each role
     (runs/placements.py). `until` is the end condition of a case (models.Until); unless it is
     `rounds`, `rounds` is the maximum. `budget_s`: the machine seconds of all hosts together that
-    the run may spend.
+    the run may spend. `wait_for_quiet`: trials wait for a time while other processes use a host.
     """
 
     benchmark: str
@@ -53,6 +53,7 @@ class RunRequest:
     rounds: int | None = None
     until: str = "rounds"
     budget_s: float | None = None
+    wait_for_quiet: bool = True
     project: str | None = None
     priority: str = "normal"
 

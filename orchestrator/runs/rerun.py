@@ -20,6 +20,7 @@ def request_again(run: Run) -> RunRequest:
         rounds=run.rounds,
         until=run.until,
         budget_s=run.budget_s,
+        wait_for_quiet=run.wait_for_quiet,
         priority=run.get_priority_display().lower(),
     )
 

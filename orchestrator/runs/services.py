@@ -101,6 +101,7 @@ def _create_run(
             rounds=plan.rounds,
             until=plan.until,
             budget_s=plan.budget_s,
+            wait_for_quiet=request.wait_for_quiet,
             priority=plan.priority,
             seed=secrets.randbits(62) if seed is None else seed,
         )

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from orchestrator.database.redis_server import connect_redis_server
 from orchestrator.fleet.models import Host
-from orchestrator.operations.redis_server import connect_redis_server
 from orchestrator.retention.delete_rows import remove_trials
 from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import build_schedule_body

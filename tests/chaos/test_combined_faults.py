@@ -15,8 +15,8 @@ import pytest
 import redis as redis_client
 
 from orchestrator.accounts.services import create_token
-from orchestrator.operations.our_redis import connect_redis
-from orchestrator.operations.redis_server import build_key_name
+from orchestrator.database.redis_server import build_key_name
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.runs.models import Run
 from tests.chaos.web import Web, running_web
 from tests.support.engine import Engine

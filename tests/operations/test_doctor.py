@@ -8,12 +8,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.fleet.services import add_credential
 from orchestrator.operations.doctor_servers import check_database_role, check_database_settings
 from orchestrator.operations.heartbeats import record_heartbeat
 from orchestrator.operations.management.commands import doctor as command
 from orchestrator.operations.management.commands.doctor import CHECKS
-from orchestrator.operations.our_redis import connect_redis
 
 pytestmark = pytest.mark.django_db
 

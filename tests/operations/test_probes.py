@@ -3,13 +3,13 @@
 import pytest
 from django.db import connection
 
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations import health_check, readiness
 from orchestrator.operations.heartbeats import (
     build_process_name,
     delete_heartbeat,
     record_heartbeat,
 )
-from orchestrator.operations.our_redis import connect_redis
 
 #: As a probe by address does, which is no name of PITWALL_ALLOWED_HOSTS.
 STRANGE = {"headers": {"host": "10.9.8.7:8000"}}

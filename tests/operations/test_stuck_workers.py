@@ -14,9 +14,9 @@ from django.conf import settings as configured
 
 from devstack.processes import die_with_parent
 from orchestrator.config.celery import app
+from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations import heartbeat_thread, stuck_threads
 from orchestrator.operations.heartbeats import build_process_name, delete_heartbeat, load_heartbeats
-from orchestrator.operations.our_redis import connect_redis
 from orchestrator.operations.watched_tasks import WatchedTask
 from tests.support.engine import ROOT
 

@@ -9,7 +9,7 @@ from django.test import Client
 
 from orchestrator.accounts.services import create_token
 from orchestrator.core.addresses import mask_address
-from orchestrator.operations.redis_server import connect_redis_server
+from orchestrator.database.redis_server import connect_redis_server
 from tests.support.factories import Personas
 
 LIMIT = 3

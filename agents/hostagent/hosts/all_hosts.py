@@ -86,6 +86,10 @@ class AllHosts:
         """Write the files of the trial and measure the environment of each host, by label."""
         return {label: self._host(label).prepare(trial.id) for label in self.plan.hosts}
 
+    def measure_environment(self) -> dict[str, Any]:
+        """Measure the environment of each host, by label."""
+        return {label: self._host(label).measure_environment() for label in self.plan.hosts}
+
     def monitor(self, trial: Trial, processes: Sequence[AnyProcess]) -> AllHostsMonitor:
         """Begin to monitor all hosts; `processes` are all running ones of the trial."""
         for follower in self._followers.values():

@@ -3,6 +3,7 @@
 Each call gets one answer, `{"answer": …}` or `{"error": {code, message, output}}`:
 
     prepare {trial}                          ENVIRONMENT; the folder of the trial is new
+    measure_environment {}                   ENVIRONMENT
     start {trial, process, placeholders}     {port, argv, limits}
     poll {process}                           {exit_code, output}
     listens {process}                        {has_port}: whether it owns its port, or null
@@ -115,6 +116,9 @@ class Follower:
 
     def _call_prepare(self, trial: str) -> dict[str, Any]:
         return self._local_host.prepare(trial)
+
+    def _call_measure_environment(self) -> dict[str, Any]:
+        return self._local_host.measure_environment()
 
     def _call_start(self, trial: str, process: str, placeholders: dict[str, str]) -> dict[str, Any]:
         self._in_trial = True

@@ -102,6 +102,10 @@ class LocalHost:
         folder.mkdir(parents=True)
         for name, text in trial.files.items():
             write_bytes(folder / name, text.encode())
+        return self.measure_environment()
+
+    def measure_environment(self) -> dict[str, Any]:
+        """Return ENVIRONMENT of protocol.py."""
         return environment.measure_environment()
 
     def monitor(self, trial_id: str, processes: Sequence[TrialProcess]) -> HostMonitor:

@@ -111,5 +111,8 @@ class RemoteHost:
     def prepare(self, trial_id: str) -> dict[str, Any]:
         return self._follower.call("prepare", self._heartbeat, trial=trial_id)
 
+    def measure_environment(self) -> dict[str, Any]:
+        return self._follower.call("measure_environment", self._heartbeat)
+
     def monitor(self, trial_id: str) -> RemoteHostMonitor:
         return RemoteHostMonitor(self._follower, self._heartbeat, trial_id)

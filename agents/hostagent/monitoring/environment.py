@@ -25,6 +25,7 @@ ENVIRONMENT, where shares are those of ENVIRONMENT_S:
     "busy_share"                   CPU share of all others on the whole machine
     "pressure"                     share of time when something waited for a CPU; avg10 would
                                    include the trial before
+    "foreign" [{"name", "cpu_s"}]  the top three other processes
     "on_battery", "temperature_c", "clock_mhz", "boot_id"
 
 INTERFERENCE:
@@ -91,9 +92,10 @@ _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count
 
 def measure_environment() -> dict[str, Any]:
     """Return ENVIRONMENT; takes ENVIRONMENT_S."""
-    start = take_snapshot(None)
+    consumers, start = system.consumers(), take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
     current_state, end = system.current_state(), take_snapshot(None)
+    foreign = find_foreign_processes(consumers, system.consumers(), {os.getpid()})
     others_s = add_known(compute_busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
     pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
@@ -102,6 +104,7 @@ def measure_environment() -> dict[str, Any]:
         "run_queue": current_state.run_queue,
         "busy_share": compute_ratio(others_s, total_s),
         "pressure": compute_ratio(pressed_s, end.monotonic_s - start.monotonic_s),
+        "foreign": _format_top(foreign),
         "on_battery": current_state.on_battery,
         "temperature_c": system.temperature_c(),
         "clock_mhz": system.clock_mhz(),
@@ -196,12 +199,15 @@ class InterferenceMonitor:
         return {
             "foreign_cpu_s": None if foreign_s is None else round(max(0.0, foreign_s), 3),
             "foreign_share": None if seconds < SHORTEST_S else compute_ratio(foreign_s, seconds),
-            "foreign": foreign and [_format_foreign(process) for process in foreign[:MAX_FOREIGN]],
+            "foreign": _format_top(foreign),
         }
 
 
-def _format_foreign(foreign: ForeignProcess) -> dict[str, Any]:
-    return {"name": foreign.name, "cpu_s": foreign.cpu_s}
+def _format_top(foreign: Optional[list[ForeignProcess]]) -> Optional[list[dict[str, Any]]]:
+    """Return the processes that used the most CPU time; None if unknown."""
+    if foreign is None:
+        return None
+    return [{"name": each.name, "cpu_s": each.cpu_s} for each in foreign[:MAX_FOREIGN]]
 
 
 def _compute_range(values: list[float]) -> Optional[list[float]]:

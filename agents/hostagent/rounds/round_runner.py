@@ -7,6 +7,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Optional
 
 from ..builds.build_steps import Heartbeat
@@ -25,6 +26,9 @@ from ..sandbox.tls_files import write_tls
 from ..step.journal import Journal
 from ..step.keepalive import Keepalive
 from ..step.plan import Plan, Trial
+from ..trials.poll_pause import PollPause
+from ..trials.progress import TrialProgress
+from ..trials.quiet_wait import QuietWait
 from ..trials.trial_runner import run_trial
 
 
@@ -71,11 +75,19 @@ def _run_plan(step: StepDir, plan: Plan, journal: Journal, sandbox: Sandbox) -> 
         all_hosts = AllHosts(local_host, step, plan, keepalive)
         with all_hosts.connected():
             builder.run(all_hosts.heartbeat)
-            for trial in plan.trials:
-                TrialTask(all_hosts, trial, journal, failed_builds).run()
+            _run_trials(all_hosts, plan, journal, failed_builds)
     else:
         builder.run(keepalive.heartbeat)
         follow(local_host, step, plan, journal, keepalive)
+
+
+def _run_trials(
+    all_hosts: AllHosts, plan: Plan, journal: Journal, failed_builds: dict[str, BuildFailed]
+) -> None:
+    pause, quiet_wait = PollPause(), QuietWait(all_hosts)
+    for trial, following in zip_longest(plan.trials, plan.trials[1:]):
+        task = TrialTask(all_hosts, trial, journal, failed_builds, pause, quiet_wait)
+        task.run(following)
 
 
 class RoundBuilds:
@@ -130,15 +142,23 @@ class TrialTask:
         trial: Trial,
         journal: Journal,
         failed_builds: dict[str, BuildFailed],
+        pause: PollPause,
+        quiet_wait: QuietWait,
     ) -> None:
         self._all_hosts = all_hosts
         self._trial = trial
         self._journal = journal
         self._failed_builds = failed_builds
+        self._pause = pause
+        self._quiet_wait = quiet_wait
 
-    def run(self) -> None:
-        """Run the trial unless its result exists; only Aborted ends more than the trial."""
+    def run(self, following: Optional[Trial]) -> None:
+        """Run the trial unless its result exists; only Aborted ends more than the trial.
+
+        The results are complete before the cooldown, so that they are read during it.
+        """
         self._all_hosts.heartbeat()
+        cooldown_s = 0.0
         if not (self._all_hosts.step.trial(self._trial.id) / "result.json").exists():
             if self._all_hosts.dropped.has(self._trial.id):
                 self._journal.append("trial_dropped", trial=self._trial.id)
@@ -151,12 +171,17 @@ class TrialTask:
             if failed is not None:
                 self._report_failure(failed)
                 return
-        self._journal.append("trial_done", trial=self._trial.id)
+            cooldown_s = self._trial.cooldown_s
+        self._pause.announce(following, cooldown_s)
+        cooled = time.monotonic() + cooldown_s
+        self._journal.append("trial_done", trial=self._trial.id, quiet_s=self._pause.left_s())
+        self._all_hosts.sleep_until(cooled)
 
     def _run(self) -> Optional[TrialFailed]:
         try:
             self._require_build()
-            run_trial(self._all_hosts, self._trial, self._report_phase)
+            progress = TrialProgress(self._trial, self._journal, self._pause)
+            run_trial(self._all_hosts, self._trial, self._quiet_wait, progress)
         except TrialFailed as failed:
             return self._blame_full_disk(failed) or failed
         except Aborted:
@@ -178,9 +203,6 @@ class TrialTask:
         failed = self._failed_builds.get(self._trial.tree)
         if failed is not None:
             raise TrialFailed("build_failed", failed.message, failed.output)
-
-    def _report_phase(self, phase: str, quiet_s: float) -> None:
-        self._journal.append("phase", trial=self._trial.id, phase=phase, quiet_s=quiet_s)
 
     def _report_failure(self, failed: TrialFailed) -> None:
         self._journal.append(

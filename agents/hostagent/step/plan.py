@@ -224,6 +224,16 @@ class Host(NamedTuple):
     port: Optional[int]
 
 
+class QuietRule(NamedTuple):
+    """A trial waits while others use more than `busy_share` of a host's CPUs.
+
+    All trials of a round together wait for at most `wait_s`.
+    """
+
+    busy_share: float
+    wait_s: float
+
+
 class Plan(NamedTuple):
     """`run_as`: the user that measured code runs as on this host; None = the agent's login."""
 
@@ -237,6 +247,7 @@ class Plan(NamedTuple):
     tuning: Mapping[str, str]
     run_as: Optional[str]
     tls: Optional[Tls]
+    quiet: QuietRule
     builds: tuple[Build, ...]
     trials: tuple[Trial, ...]
 

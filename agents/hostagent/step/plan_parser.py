@@ -10,7 +10,7 @@ from ..errors import AgentError, BadPlan
 from ..paths import build_dir, check_id, get_repository, resolve_below
 from ..protocol import SCHEMA
 from .json_node import Node
-from .plan import Build, Host, Install, Plan, Tls, Trial
+from .plan import Build, Host, Install, Plan, QuietRule, Tls, Trial
 from .trial_parser import parse_folders, parse_label, parse_trial
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
@@ -49,9 +49,14 @@ def _plan(node: Node) -> Plan:
         tuning=node["tuning"].mapping(),
         run_as=node["run_as"].optional(Node.text),
         tls=node["tls"].optional(_parse_tls),
+        quiet=_parse_quiet_rule(node["quiet"]),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
         trials=tuple(parse_trial(item, labels) for item in node["trials"].items()),
     )
+
+
+def _parse_quiet_rule(node: Node) -> QuietRule:
+    return QuietRule(busy_share=node["busy_share"].number(), wait_s=node["wait_s"].number())
 
 
 def _parse_host(node: Node) -> Host:

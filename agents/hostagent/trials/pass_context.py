@@ -11,9 +11,7 @@ from ..load.load_output import LoadFiles
 from ..load.load_runner import LoadOutcome, run_load
 from ..platform.processes import Child
 from ..step.plan import Load, Trial
-
-#: Called with the phase, and with the seconds without polls by the orchestrator.
-PhaseReporter = Callable[[str, float], None]
+from .progress import TrialProgress
 
 
 class PassContext(NamedTuple):
@@ -22,15 +20,15 @@ class PassContext(NamedTuple):
     all_hosts: AllHosts
     trial: Trial
     tool: Path
-    report: PhaseReporter
+    progress: TrialProgress
     rate: Optional[float] = None
 
     @property
     def folder(self) -> Path:
         return self.all_hosts.step.trial(self.trial.id)
 
-    def report_phase(self, phase: str, quiet_s: float = 0.0) -> None:
-        self.report(phase if self.rate is None else f"probing {self.rate:,.0f}/s", quiet_s)
+    def report_phase(self, phase: str) -> None:
+        self.progress.report_phase(phase if self.rate is None else f"probing {self.rate:,.0f}/s")
 
     def run_load(
         self,

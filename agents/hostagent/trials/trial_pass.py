@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
@@ -20,9 +19,6 @@ from .pass_context import PassContext
 from .services import TrialProcesses, run_processes
 from .trial_checks import run_checks
 
-#: For the start and end of the load tool. A poll starts a program on this host, which would
-#: disturb the last requests of a load.
-_SLACK_S = 0.5
 _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 
 
@@ -106,9 +102,9 @@ def _run_loads(
 ) -> list[LoadRecord]:
     """Run all loads in order; `first` is the number of the first measured one."""
     loads: list[LoadRecord] = []
-    delay = _PollDelay(context)
+    context.progress.begin_loads()
     for load in context.trial.loads:
-        context.report_phase(_describe_phase(context, load, len(loads)), delay.left_s())
+        context.report_phase(_describe_phase(context, load, len(loads)))
         if load.kind == "measure":
             files = get_measured_files(context.folder, first + len(loads))
             loads.append(_run_measured_load(context, load, processes, placeholders, files))
@@ -122,21 +118,6 @@ def _run_loads(
         if load.kind == "measure":
             check_exit_code(files, loads[-1].outcome.rc, loads[-1].outcome.hung)
     return loads
-
-
-class _PollDelay:
-    """How long the orchestrator should not poll: until the end of all loads."""
-
-    def __init__(self, context: PassContext) -> None:
-        trial = context.trial
-        expected_s = trial.expected_s
-        if trial.search:
-            expected_s = sum(load.warmup_s for load in trial.loads) + trial.search.duration_s
-        limit_s = sum(load.wall_limit_s for load in trial.loads)
-        self._ends = time.monotonic() + min(expected_s, limit_s) + _SLACK_S
-
-    def left_s(self) -> float:
-        return round(max(0.0, self._ends - time.monotonic()), 3)
 
 
 def _describe_phase(context: PassContext, load: Load, done: int) -> str:

@@ -1,4 +1,4 @@
-"""One trial: measure the environment of the hosts, run its passes, write its files."""
+"""One trial: wait for quiet hosts, run its passes, write its files."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from ..load.load_runner import find_tool, identify_tool
 from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
-from .pass_context import PassContext, PhaseReporter
+from .pass_context import PassContext
+from .progress import TrialProgress
+from .quiet_wait import QuietWait
 from .trial_pass import PassRecord, run_pass
 
 
-def run_trial(all_hosts: AllHosts, trial: Trial, report: PhaseReporter) -> None:
+def run_trial(
+    all_hosts: AllHosts, trial: Trial, quiet_wait: QuietWait, progress: TrialProgress
+) -> None:
     """Run the trial and write its files, result.json last; TrialFailed if it has no result."""
+    hosts = quiet_wait.prepare(trial, progress)
+    progress.begin()
     started_at = time.time()
-    hosts = all_hosts.prepare(trial)
-    context = PassContext(all_hosts, trial, find_tool(all_hosts.step.root, trial.tool), report)
+    context = PassContext(all_hosts, trial, find_tool(all_hosts.step.root, trial.tool), progress)
     record = PassRecord()
     if trial.search is None:
         search_result = None
         run_pass(context, record)
     else:
         search_result = search(context, trial.search, record)
-    stopped = time.monotonic()
-    report("cooling", 0)
-    # One process reads the rows during the cooldown, when most of the machine is idle.
+    progress.report_phase("reading the results")
     for loaded in record.loads:
         if not loaded.files.reduced.exists():
             reduce_output(loaded.files, trial.tool, loaded.load, loaded.outcome.hung)
     result = {**_build_result(context, record, started_at), "hosts": hosts, "search": search_result}
     write_json(context.folder / "result.json", result)
-    all_hosts.sleep_until(stopped + trial.cooldown_s)
 
 
 def _build_result(context: PassContext, record: PassRecord, started_at: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from orchestrator.api.schemas.results import ImportOut, ImportPage, ResultsIn, T
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.dispatch.wakeups import wake_imports
 from orchestrator.fleet.selectors import load_host_by_name
 from orchestrator.measurements.bulk_import import import_file
 from orchestrator.measurements.exporting import export_readings, load_readings
@@ -123,6 +124,7 @@ def send_results_file(
         path = Path(kept.name)
         if not is_small(path):
             made = queue_import(member=member, path=path, project=project or "", name=name)
+            wake_imports()
             response["Location"] = build_api_url(f"results/imports/{made.pk}")
             return Status(HTTPStatus.ACCEPTED, import_out(made))
         done = import_file(member=member, path=path, project=project, name=name, bounds=UPLOAD)

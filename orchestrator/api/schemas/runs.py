@@ -120,6 +120,11 @@ class RunIn(Schema, extra="forbid"):
         description="Machine seconds, of all hosts together, for trials and builds; "
         "trials and builds beyond it are skipped. Default: no limit.",
     )
+    wait_for_quiet: Flag = Field(
+        True,
+        description="While other processes use a host, trials wait, for at most a minute in each "
+        "round. False: measure at once.",
+    )
 
     @model_validator(mode="after")
     def _require_one_ending(self) -> Self:
@@ -143,6 +148,7 @@ class RunIn(Schema, extra="forbid"):
             rounds=self.rounds,
             until=self.until,
             budget_s=self.budget_s,
+            wait_for_quiet=self.wait_for_quiet,
         )
 
 
@@ -248,6 +254,7 @@ class RunSummaryOut(Schema):
     rounds: int
     until: UntilName
     budget_s: float | None
+    wait_for_quiet: bool
     priority: PriorityName
     seed: int
     baseline: CommitOut
@@ -298,6 +305,7 @@ def run_summary_out(run: Run) -> RunSummaryOut:
         rounds=run.rounds,
         until=UntilName(run.until),
         budget_s=run.budget_s,
+        wait_for_quiet=run.wait_for_quiet,
         priority=PriorityName(run.get_priority_display().lower()),
         seed=run.seed,
         baseline=baseline,

@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("budget_s", models.FloatField(blank=True, null=True)),
+                ("wait_for_quiet", models.BooleanField(default=True)),
                 (
                     "priority",
                     models.SmallIntegerField(

@@ -3,7 +3,7 @@
 from django.conf import settings
 from redis import Redis
 
-from orchestrator.operations.redis_server import build_key_name, connect_redis_server
+from orchestrator.database.redis_server import build_key_name, connect_redis_server
 
 
 def connect_redis() -> Redis:

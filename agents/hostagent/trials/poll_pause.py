@@ -1,0 +1,53 @@
+"""How long the orchestrator should not poll: a poll starts a program, which disturbs a load."""
+
+from __future__ import annotations
+
+import time
+from typing import Optional
+
+from ..step.plan import Trial
+
+#: For the start and end of the load tool.
+SLACK_S = 0.5
+#: The time from the start of a trial to its loads, until one of the round is known.
+START_S = 1.5
+
+
+class PollPause:
+    """The pauses of the polls in a round: from the end of a trial to the end of the next loads.
+
+    So the orchestrator polls once after each trial, and takes in its results before the next one
+    starts.
+    """
+
+    def __init__(self) -> None:
+        self._start_s = START_S
+        self._began = time.monotonic()
+        self._ends = self._began
+
+    def announce(self, trial: Optional[Trial], after_s: float) -> None:
+        """Predict the end of the loads of the next trial, which starts after that time.
+
+        None: there is no further trial in the round.
+        """
+        self._began = self._ends = time.monotonic() + after_s
+        if trial:
+            self._ends += self._start_s + compute_loads_s(trial)
+
+    def begin_loads(self, trial: Trial) -> None:
+        """The loads of the trial start now: its end is known exactly."""
+        now = time.monotonic()
+        self._start_s = max(0.0, now - self._began)
+        self._ends = now + compute_loads_s(trial)
+
+    def left_s(self) -> float:
+        return round(max(0.0, self._ends - time.monotonic()), 3)
+
+
+def compute_loads_s(trial: Trial) -> float:
+    """Return the expected duration of the loads of a trial, or of the first probe of a search."""
+    expected_s = trial.expected_s
+    if trial.search:
+        expected_s = sum(load.warmup_s for load in trial.loads) + trial.search.duration_s
+    limit_s = sum(load.wall_limit_s for load in trial.loads)
+    return min(expected_s, limit_s) + SLACK_S

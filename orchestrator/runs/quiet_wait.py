@@ -1,0 +1,53 @@
+"""The wait of trials for quiet hosts: what a user sees of it, and its end on request."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from cli.pitwall.units import format_percent
+from orchestrator.accounts.members import Member
+from orchestrator.accounts.models import Role
+from orchestrator.accounts.services import record_audit
+from orchestrator.core.errors import ConflictError
+from orchestrator.runs import selectors
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED
+from orchestrator.runs.version_keys import NEXT_REVISION
+
+#: The phase of a job whose trial waits.
+WAITING_PHASE = "waiting for a quiet host"
+#: All trials of a round together wait for this time.
+LIMIT_S = 60.0
+
+
+def describe_busy_host(
+    host: str, busy_share: float | None, foreign: Iterable[Mapping[str, Any]]
+) -> str:
+    """Return why a trial waits; `foreign` are the other processes that use the most CPU time."""
+    names = ", ".join(dict.fromkeys(str(each["name"])[:40] for each in foreign))
+    mostly = f", mostly {names}" if names else ""
+    share = "much" if busy_share is None else format_percent(busy_share)
+    return (
+        f"{host} is busy: other processes use {share} of its CPUs{mostly}. The trial waits for at "
+        f"most {LIMIT_S:.0f} s in this round. Stop these programs, or measure now: then trials "
+        "may be suspect or invalid."
+    )
+
+
+def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
+    """Let the trials of a run start at once, also while other processes use a host."""
+    member.require(Role.MEMBER, to="end the wait of a run")
+    run = selectors.load_run(member, run_id)
+    if run.state in RUN_ENDED:
+        raise ConflictError(f"this run has already ended: it is {run.state}")
+    with transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(wait_for_quiet=False)
+        run.jobs.filter(state__in=JOB_ACTIVE, phase=WAITING_PHASE).update(
+            poll_at=Now(), revision=NEXT_REVISION
+        )
+        record_audit(member=member, action="run.wait_ended", subject=run.pk)
+    run.refresh_from_db()
+    return run
