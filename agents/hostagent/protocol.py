@@ -2,178 +2,189 @@
 
 Layout below the host's work directory (all paths are relative to it, all names are ids or hashes):
 
-    agents/<hash>.pyz                     the agent, a zip application named by the hash of its
-    files tools/<sha256>/oha                    a load tool that the orchestrator sent
+    agents/<hash>.pyz                     the agent, a zip application named by a hash of its files
+    tools/<sha256>/oha                    a load tool that the orchestrator sent
     repositories/<project id>.git         bare repository, filled from bundles
     bundles/<name>.bundle                 a git bundle; removed by `take-bundle`
     sources/<commit>.tar.gz               `git archive` of a commit, for hosts without git
-    builds/<commit>-<inputs hash>/tree/   the checked-out and built commit; next to it: `.done` =
-    complete, with the
-                                          name of the separate user that made it, if any;
-                                          `build.log` = the output of the build; `home` = the home
-                                          of that user; `installed` = the name of its folder below
-                                          installs/
-    installs/<name>/installed/            the files that a recipe installs (builds/installs.py);
-    next to it: `.done` =
-                                          complete, `install.log` = the output of the steps; <name>
-                                          is a hash of the recipe's key and of the contents of its
-                                          files
+    builds/<commit>-<inputs hash>/        the build of a commit:
+        tree/                             the checked-out files
+        .done                             complete; the name of the separate user that made it
+        build.log                         the output of the steps
+        home/                             the home of that user
+        installed                         the name of its folder below installs/
+    installs/<name>/                      an install of a recipe (builds/installs.py); <name> is a
+                                          hash of the recipe's key and the contents of its files
+        installed/                        the installed files
+        .done                             complete
+        install.log                       the output of the steps
     programs.json                         versions of the host's programs, cached for a day
-    (platform/programs.py) scratch/                              the temporary files of measured
-    code that runs as a separate user; new for
-                                          each build and trial, removed after the step
+                                          (platform/programs.py)
+    scratch/                              temporary files of measured code that runs as a separate
+                                          user; new for each build and trial, removed after the step
                                           (sandbox/directories.py)
-    tuning.json                           the changes of host tuning that are not undone yet
-    (platform/linux/tuning.py) host.lock                             held by the only supervisor
-    that may work below this directory jobs/<job id>/tls/                    the job's certificates,
-    removed with it jobs/<job id>/<step id>/              one step (a round of a job); step id =
-    "a<attempt>-r<round>"
+    tuning.json                           changes of host tuning that are not undone yet
+                                          (platform/linux/tuning.py)
+    host.lock                             held by the only supervisor that may work below this
+                                          directory
+    jobs/<job id>/tls/                    the job's certificates, removed with it
+    jobs/<job id>/<step id>/              one step (a round of a job), "a<attempt>-r<round>":
         plan.json                         Plan, written by the orchestrator before `start`
-        journal.jsonl                     events, appended by the supervisor, one JSON object per
-        line supervisor.pid, supervisor.log
+        journal.jsonl                     events of the supervisor, one JSON object per line
+        supervisor.pid, supervisor.log
         keepalive                         touched by every `status`: the orchestrator still polls
         dropped.json                      ids of dropped trials, written by the orchestrator while
-        the step runs:
-                                          they are skipped, and the current one is ended
+                                          the step runs: they are skipped, the current one is ended
+        measure_now                       exists if trials should not wait for quiet hosts
         trials/<trial id>/                the files of one trial (see TRIAL_FILES)
 
 Commands: `python3 agents/<hash>.pyz --root <work dir> COMMAND [ARGS]`; each prints one JSON object
 on stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. Each command first
 undoes the tuning of a dead supervisor.
 
-    facts                           {"facts": {...}}: the facts of the host (platform/facts.py)
-    idle-check                      {"interference": INTERFERENCE}, measured for two seconds without
-    work
-                                    of the agent (monitoring/environment.py), with temperatures and
-                                    others' CPU time
+    facts
+        {"facts": {...}}: the facts of the host (platform/facts.py)
+    idle-check
+        {"interference": INTERFERENCE}, measured for two seconds without work of the agent
+        (monitoring/environment.py), with temperatures and others' CPU time
     prepare --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
-          [--programs NAME...]      prepares a new job in one call: stop-all, prune (at most every
-          10 min),
-                                    facts, commits, has: {"stopped": [...], "facts": {...},
-                                    "commits": {sha: bool}, "present": {path: bool}}; facts include
-                                    the named programs in addition to the default ones
-    check-user NAME                 {"user": {"name": ..., "uid": n, "gid": n}} if measured code can
-    run as this
-                                    user; else an error with the obstacle and its fix
-                                    (sandbox/user.py)
-    start JOB STEP                  starts a detached supervisor: {"pid": 123}; for a step that was
-    started
-                                    before it changes nothing: {"pid":…, "already": true};
-                                    {"error": {"code": "busy"}} if another step holds host.lock
-    status JOB STEP --offset N      {"alive": bool, "offset": M, "events": [...], "started": bool,
-                                    "now": unix seconds by the host's clock, "dropped": ids in
-                                    dropped.json} events appended at or after byte N; an incomplete
-                                    last line is left for the next call; "started" is false if no
-                                    supervisor ever ran for this step
-    log JOB STEP BUILD --offset N   {"offset": M, "text": "..."}: the log of the build of this id in
-    that
-                                    step from byte N, at most 64 KiB, UTF-8 with replacement
-    stop JOB STEP                   stops the supervisor and all its processes: {"stopped": bool}
-    stop-all                        the same for every supervisor below the work directory, and for
-    the
-                                    orphans of killed ones: {"stopped": ["job/step", ...]}
+            [--programs NAME...]
+        prepares a new job in one call: stop-all, prune (at most every 10 min), facts, commits, has:
+        {"stopped": [...], "facts": {...}, "commits": {sha: bool}, "present": {path: bool}};
+        facts include the named programs in addition to the default ones
+    check-user NAME
+        {"user": {"name": ..., "uid": n, "gid": n}} if measured code can run as this user; else an
+        error with the obstacle and its fix (sandbox/user.py)
+    start JOB STEP
+        starts a detached supervisor: {"pid": 123}; for a step that was started before it changes
+        nothing: {"pid": ..., "already": true}; {"error": {"code": "busy"}} if another step holds
+        host.lock
+    status JOB STEP --offset N
+        {"alive": bool, "offset": M, "events": [...], "started": bool, "now": unix seconds by the
+        host's clock, "dropped": number of ids in dropped.json}: events appended at or after byte N;
+        an incomplete last line is left for the next call; "started" is false if no supervisor ever
+        ran for this step
+    log JOB STEP BUILD --offset N
+        {"offset": M, "text": "..."}: the log of the build of this id in that step from byte N, at
+        most 64 KiB, UTF-8 with replacement
+    stop JOB STEP
+        stops the supervisor and all its processes: {"stopped": bool}
+    stop-all
+        the same for every supervisor below the work directory, and for the orphans of killed ones:
+        {"stopped": ["job/step", ...]}
     prune --keep-days N --limit-bytes B
-                                    removes files that were not used for N days, then the least
-                                    recently used until at most B bytes are left: {"removed": [...],
-                                    "bytes": left}
-    has PATH...                     {"present": {path: bool}} for files below the work directory
-    commits PROJECT SHA...          {"git": bool, "present": {sha: bool}} in
-    repositories/<PROJECT>.git;
-                                    "git" is false if the host has no git
-    take-bundle PROJECT NAME        fetches refs/pitwall/* from bundles/<NAME>.bundle and removes
-    the file
+        removes files that were not used for N days, then the least recently used until at most B
+        bytes are left: {"removed": [...], "bytes": left}
+    has PATH...
+        {"present": {path: bool}} for files below the work directory
+    commits PROJECT SHA...
+        {"git": bool, "present": {sha: bool}} in repositories/<PROJECT>.git; "git" is false if the
+        host has no git
+    take-bundle PROJECT NAME
+        fetches refs/pitwall/* from bundles/<NAME>.bundle and removes the file
 
 Plan (plan.json), the same for every host of the job except `self`, `tuning`, `run_as` and `tls`:
 
     {"schema": 4, "job": "...", "step": "a1-r1",
-     "silence_s": 600,                     stop everything when `keepalive` is older than this
-     "self": "a", "lead": "a",             labels of hosts; the lead's supervisor runs the trials
-     "secret": "<64 hex digits>" | null,   that of the job; required with several hosts
+     "silence_s": 600,
+     "self": "a", "lead": "a",
+     "secret": "<64 hex digits>" | null,
      "hosts": {"a": {"address": "10.9.0.1", "port": null},
                "b": {"address": "10.9.0.2", "port": 40123 | null}},
-                                           `port`: where a follower listens (from its event
-                                           `listening`); null for the lead, and in a follower's own
-                                           plan
-     "run_as": "bench" | null,             the user that measured code runs as on this host, null =
-     the agent's
-                                           login; `start` refuses an unusable user
-     "tuning": {"governor": "performance"},  settings of this host for this step, undone after it
-                                           (platform/linux/tuning.py)
-     "tls": {"ca": PEM, "cert": PEM, "key": PEM} | null,   the temporary certificates of the job,
-     written to
-                                           jobs/<job>/tls/{ca,cert,key}.pem, the key for its owner
-                                           only; "cert" and "key" are null for hosts that run no
-                                           server
-     "builds": [{"id": "<sha>-<inputs hash>",              of a commit and a recipe; unique on a
-     host
-                 "label": "system axum",                   the name of the recipe, for events
-                 "commit": "<sha>",
-                 "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
-                 "tree": "builds/<…>", "on": ["a"],        labels of the hosts that need it
-                 "path": ["/usr/local/go/bin"],            folders that come first on PATH
-                 "install": INSTALL | null,
-                 "steps": [["{python}", "-m", "compileall", "."]], "env": {}, "timeout_s": 600}],
-     "trials": [{"id": "...", "tree": "builds/<…>", "commit": "<sha>",
-                 "path": {"a": ["/usr/local/go/bin"]},     the same for all processes of the trial,
-                 by host "server": {"on": "a", "argv": ["{python}", "server.py", "--port",
-                 "{port}"], "env": {},
-                            "limits": LIMITS, "port": 8080 | null},        null = kernel chooses
-                 "ready": {"path": "/hello" | null, "status": 200, "body": "Hello, World!" | null,
-                           "timeout_s": 10,
-                           "protocol": "h1" | "h2" | "grpc", "tls": bool},
-                                           how to poll the server until it is ready; path null = a
-                                           connection is enough (with tls: a handshake)
-                 "checks": [CHECK, …],     run before the first and after the last load; the first
-                 is
-                                           the request of the load
-                 "services": [{"name": "redis", "on": "b", "count": 1, "argv": ["redis-server",
-                 "--port",
-                               "{port}", "--bind", "{bind}"], "env": {}, "limits": LIMITS,
-                               "port": null | 6379,        with count 1 only
-                               "ready": {"path": null | "/status", "status": 200, "timeout_s":
-                               10}}],
-                                           path null = a TCP connection is enough
-                 "loads": [LOAD, …],       in order; one "measure", or several for a stepped load
-                 "search": SEARCH | null,  then `loads` are those of each probe, with one "measure"
-                 "files": {"load.lua": "…"},   written into {trial_dir} before anything starts
-                 "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits":
-                 LIMITS,
-                          "reader": "oha",             the reader that reduces its output
-                          (readers/registry.py) "cpus": 2},                  its number of threads
-                 "cooldown_s": 0.2, "expected_s": 5.0}]}   the duration of the loads, as far as it
-                 is known
+     "run_as": "bench" | null,
+     "tuning": {"governor": "performance"},
+     "tls": {"ca": PEM, "cert": PEM | null, "key": PEM | null} | null,
+     "quiet": {"busy_share": 0.1, "wait_s": 60},
+     "builds": [BUILD, ...],
+     "trials": [TRIAL, ...]}
 
-INSTALL: {"key": "…", "files": ["requirements.txt"],     of the tree; their contents are part of the
-recipe
+    silence_s   stop everything if `keepalive` is older than this
+    self, lead  labels of hosts; the lead's supervisor runs the trials
+    secret      that of the job; required with several hosts
+    port        where a follower listens (from its event `listening`); null for the lead, and in a
+                follower's own plan
+    run_as      the user that measured code runs as on this host; null: the agent's login. `start`
+                refuses an unusable user
+    tuning      settings of this host for this step, undone after it (platform/linux/tuning.py)
+    tls         the temporary certificates of the job, written to jobs/<job>/tls/{ca,cert,key}.pem,
+                the key for its owner only; "cert" and "key" are null for hosts without a server
+    quiet       a trial waits while others use more than this share of a host's CPUs; all trials
+                of the step together wait for at most `wait_s`
+
+BUILD, unique on a host:
+
+    {"id": "<sha>-<inputs hash>", "label": "system axum", "commit": "<sha>",
+     "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
+     "tree": "builds/<...>", "on": ["a"], "path": ["/usr/local/go/bin"], "install": INSTALL | null,
+     "steps": [["{python}", "-m", "compileall", "."]], "env": {}, "timeout_s": 600}
+
+    id          of a commit and a recipe; `label` is the name of the recipe, for events
+    on          labels of the hosts that need it
+    path        folders that come first on PATH
+
+TRIAL:
+
+    {"id": "...", "tree": "builds/<...>", "commit": "<sha>",
+     "path": {"a": ["/usr/local/go/bin"]},
+     "server": {"on": "a", "argv": ["{python}", "server.py", "--port", "{port}"], "env": {},
+                "limits": LIMITS, "port": 8080 | null},
+     "ready": {"path": "/hello" | null, "status": 200, "body": "Hello, World!" | null,
+               "timeout_s": 10, "protocol": "h1" | "h2" | "grpc", "tls": bool},
+     "checks": [CHECK, ...],
+     "services": [{"name": "redis", "on": "b", "count": 1,
+                   "argv": ["redis-server", "--port", "{port}", "--bind", "{bind}"], "env": {},
+                   "limits": LIMITS, "port": null | 6379,
+                   "ready": {"path": null | "/status", "status": 200, "timeout_s": 10}}],
+     "loads": [LOAD, ...],
+     "search": SEARCH | null,
+     "files": {"load.lua": "..."},
+     "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
+              "reader": "oha", "cpus": 2},
+     "cooldown_s": 0.2, "expected_s": 5.0}
+
+    path        the same for all processes of the trial, by host
+    port        null: the kernel chooses. That of a service is possible with count 1 only
+    ready       how to poll until a process is ready; path null: a connection is enough, with tls a
+                handshake
+    checks      run before the first and after the last load; the first is the request of the load
+    loads       in order; one "measure", or several for a stepped load
+    search      then `loads` are those of each probe, with one "measure"
+    files       written into {trial_dir} before anything starts
+    reader      the reader that reduces the output of the tool (readers/registry.py)
+    cpus        the number of threads of the tool
+    cooldown_s  a pause after the trial
+    expected_s  the duration of the loads, as far as it is known
+
+INSTALL: {"key": "...", "files": ["requirements.txt"],
           "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
+  The contents of `files` in the tree are part of the recipe.
   Runs before the steps of the build, in the tree and with its env, unless a complete folder with
   the same key and contents exists. The output of the steps is in the build's log. A failed step is
   a failed build.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
-       "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0,
-       "warmup_s": 1.0}        rows of a measured load that start before this are its warm-up,
-       counted separately
+       "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0}
+  Rows of a measured load that start before `warmup_s` are its warm-up, counted separately.
 
 CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept", "*/*"]],
-        "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool, "timeout_s":
-        10, "argv": ["{tool}", …] | null,      h3 only: the load tool's command line for one request
-        "status": 200 | null,
-        "response_headers": {"content-type": "text/plain"},       each equal, names in lower case
-        "response": {"text": "…"} | {"length": n} | {"sha256": "…"} | {"matches": "regex"} | null,
+        "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool,
+        "timeout_s": 10, "argv": ["{tool}", ...] | null, "status": 200 | null,
+        "response_headers": {"content-type": "text/plain"},
+        "response": {"text": "..."} | {"length": n} | {"sha256": "..."} | {"matches": "regex"} |
+                    null,
         "encoding": "gzip" | "identity" | null, "grpc_status": 0 | null}
+  `argv` is the load tool's command line for one request, with h3 only. Each of `response_headers`
+  must be equal; names are in lower case.
   h2 without tls is prior knowledge. Null is reported but not checked. `response` is compared with
   the received bytes, before decoding, but "text" and "matches" with the decoded body (identity,
   gzip, deflate). With h3 the load tool sends the request (`argv`), and only status and length are
   checked. The protocol of the response is always checked: it must be the requested one.
 
-SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max" | "success" |
-"delivered",
-                        "op": "<" | "<=" | ">" | ">=", "value": 0.05}, …],  seconds, shares; all
-                        must hold
-         "low": 100.0, "high": 100000.0,    requests per second; the first probe is at low
-         "duration_s": 5.0,                 of a probe's window: delivered = good / (rate ×
-         duration_s) "max_probes": 24, "confirmations": 5}
+SEARCH: {"objective": [{"metric": METRIC, "op": "<" | "<=" | ">" | ">=", "value": 0.05}, ...],
+         "low": 100.0, "high": 100000.0, "duration_s": 5.0, "max_probes": 24, "confirmations": 5}
+  METRIC is "latency.p99", "latency.mean", "latency.max", "success" or "delivered", in seconds or as
+  a share; all conditions must hold. Rates are in requests per second, and the first probe is at
+  `low`. `duration_s` is that of a probe's window: delivered = good / (rate x duration_s).
   trials/capacity.py computes the next rate, which is {probe_rate} in the argv of each load. The
   server is restarted for each probe. latency.p<percent> is by nearest rank; success = good / (good
   + other + errors, if rows or report contain them). The trial fails if a probe fails for another
@@ -191,30 +202,28 @@ the login's home (sandbox/directories.py), and {ca}, {cert} and {key} are copies
 
 Placeholders are replaced in each argument and environment value, never by a shell:
 
-    {python} {tree}              install, build, server, services, loads
-    {installed}                  the same; it is not replaced without an install
-    {port}                       server, services: the port of the process; loads: that of the
-    server {trial_dir}                  server, services, loads
-    {ca} {cert} {key}            server, services, loads: the job's PEM files
-    {bind}                       server, services, loads: the address on which a server of this host
-    must listen;
-                                 127.0.0.1 if the plan has one host
+    {python} {tree}        install, build, server, services, loads
+    {installed}            the same; it is not replaced without an install
+    {port}                 server, services: the port of the process; loads: that of the server
+    {trial_dir}            server, services, loads
+    {ca} {cert} {key}      server, services, loads: the job's PEM files
+    {bind}                 server, services, loads: the address on which a server of this host must
+                           listen; 127.0.0.1 if the plan has one host
     {NAME_host} {NAME_port} {NAME_addresses}
-                                 server, services, loads: for each service NAME the host, the port
-                                 of its first process, and "host:port,host:port,…", as the server's
-                                 host reaches them
-    {address}                    loads: the address of the server under test for the lead; in
-    brackets if it is IPv6;
-                                 127.0.0.1 if the plan has one host
-    {tool} {probe_rate}          loads
-    {out} {rows}                 loads: the files of the tool's report and of its rows, new for each
-    load; its stdout
-                                 is next to {out} ({trial_dir}/tool.stdout, for the second load
-                                 tool-2.stdout)
+                           server, services, loads: for each service NAME the host, the port of its
+                           first process, and "host:port,host:port,...", as the server's host
+                           reaches them
+    {address}              loads: the address of the server under test for the lead, in brackets if
+                           it is IPv6; 127.0.0.1 if the plan has one host
+    {tool} {probe_rate}    loads
+    {out} {rows}           loads: the files of the tool's report and of its rows, new for each load;
+                           its stdout is next to {out} ({trial_dir}/tool.stdout, for the second load
+                           tool-2.stdout)
 
 A trial has these steps. All processes start again for each trial, and for each probe of a search:
 
-    1. Measure the environment of every host, and create its folder with `files`.
+    1. Create its folder with `files`, and measure the environment of every host, again and again
+       until it is quiet or the time limit of `quiet` is reached.
     2. Start the services in order, each ready before the next.
     3. Start the server, and wait until it is ready for the lead.
     4. Run the checks, the loads in order, and the checks again.
@@ -227,17 +236,29 @@ A check with a problem fails the trial: "wrong_protocol" for another protocol th
 Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
     supervisor_started {pid}
-    tuned {applied: {knob: value}, refused: {knob: reason}} · untuned {}
-    build_started {build, commit, label} · build_failed {build, commit, message, output}
-    build_done {build, commit, cached, seconds, installed}   installed: the name of its folder, or
-    null listening {port}                           a follower is ready for its lead
-    (hosts/secure_channel.py) trial_started {trial} · phase {trial, phase, quiet_s}   nobody should
-    poll for quiet_s seconds trial_done {trial}                         its files are complete
-    trial_failed {trial, code, message, output}   code: see FAILURES; output = tail of the server's
-    output trial_dropped {trial}                      it was in dropped.json before it began
-    round_done {}                              the supervisor ends after it
-    aborted {reason, code}                     code: "stopped" | "silence" | "peer_lost" |
-    "internal"
+    tuned {applied: {knob: value}, refused: {knob: reason}}
+    untuned {}
+    build_started {build, commit, label}
+    build_done {build, commit, cached, seconds, installed}
+        installed: the name of its folder, or null
+    build_failed {build, commit, message, output}
+    listening {port}
+        a follower is ready for its lead (hosts/secure_channel.py)
+    trial_started {trial}
+    host_busy {trial, host, busy_share, foreign, quiet_s}
+        the trial waits, because others use this host; the values are those of ENVIRONMENT
+    phase {trial, phase, quiet_s}
+        nobody should poll for quiet_s seconds
+    trial_done {trial, quiet_s}
+        its files are complete; a cooldown follows
+    trial_failed {trial, code, message, output}
+        code: see FAILURES; output: tail of the server's output
+    trial_dropped {trial}
+        it was in dropped.json before it began
+    round_done {}
+        the supervisor ends after it
+    aborted {reason, code}
+        code: "stopped" | "silence" | "peer_lost" | "internal"
 
 A failed build or a server that does not start fails the trials that need it; the others continue. A
 lost host ends the step on all hosts.
@@ -246,32 +267,38 @@ TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 6
 measured load tool.json (its report, as the reader wrote it) and rows.json (reduced rows, below);
 for the k-th load, from the second on, tool-k.json and rows-k.json.
 
-result.json: {"schema": 4, "trial": "...", "tree": "builds/<…>", "tool":
-{"name","version","sha256"}, "tool_cpus": n,
-  "started_at": unix, "ended_at": unix, "wall_s": ..., "port": 12345,
-  "port_checked": bool (the kernel confirmed that the server itself listens there; false if
-  unknown), "server_argv": [...], "server_exit": null | code (it died before we stopped it),
-  "checks": [CHECKED, …], "loads": [LOADED, …],
-  "search": {"capacity": r|null, "low": r|null, "high": r|null, "stopped": "converged" | "at the
-  limit" |
-             "below the start" | "budget",
-             "probes": [{"load": n, "rate": r, "passed": bool, "reason": "latency.p99 …"}]} | null,
-                          `load` is the index in "loads", null for a discarded probe: the server
-                          ended or answered wrongly afterwards, or the tool was interrupted (not
-                          passed); low and high bound the 90 % interval of the posterior; "checks"
-                          and "limits" are those of the last probe that was not discarded
-  "limits": {"server": APPLIED, "tool": APPLIED, "service:<name>:<n>": APPLIED},   read back
-  (platform/limits.py) "on": {"server": "b", "tool": "a"},          labels of the plan's hosts
-  "hosts": {"a": ENVIRONMENT, …},              each host before the processes of the trial started
-  "load_before": load1|null (with several hosts the higher one of the server's and the lead's)}
+result.json:
+
+    {"schema": 4, "trial": "...", "tree": "builds/<...>",
+     "tool": {"name", "version", "sha256"}, "tool_cpus": n,
+     "started_at": unix, "ended_at": unix, "wall_s": n,
+     "port": 12345, "port_checked": bool, "server_argv": [...], "server_exit": null | code,
+     "checks": [CHECKED, ...], "loads": [LOADED, ...], "search": SEARCHED | null,
+     "limits": {"server": APPLIED, "service:redis:1": APPLIED, "tool": APPLIED, ...},
+     "on": {"server": label, "tool": label}, "hosts": {"a": ENVIRONMENT, ...},
+     "load_before": load1 | null}
+
+    port_checked  the kernel confirmed that the server itself listens there; false if unknown
+    server_exit   set if it ended before it was stopped
+    limits        of each process, as the kernel has them
+    hosts         each host before the processes of the trial started
+    load_before   with several hosts the higher one of the server's and the lead's
+
+SEARCHED: {"capacity": r | null, "low": r | null, "high": r | null,
+           "stopped": "converged" | "at the limit" | "below the start" | "budget",
+           "probes": [{"load": n | null, "rate": r, "passed": bool, "reason": "latency.p99 ..."}]}
+  `low` and `high` bound the 90 % interval of the posterior. `load` is the index in "loads"; null
+  for a discarded probe: the server ended or answered wrongly afterwards, or the tool was
+  interrupted. "checks" and "limits" are those of the last probe that was not discarded.
 
 CHECKED: {"name": "load", "when": "before" | "after", "problem": null | "status 500 instead of 200",
           "protocol": "h1"|…|null, "status": 200|null, "length": n|null, "sha256": "…"|null,
           "encoding": "gzip"|"identity"|null}
 
 LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (of a probe),
-  "load_started_at": unix, "load_ended_at": unix, "hung": bool (wall limit reached, tool
-  interrupted), "usage": {"server_cpu_s": x|null, "tool_cpu_s": x|null, "services_cpu_s": x|null,
+  "load_started_at": unix, "load_ended_at": unix,
+  "hung": bool (wall limit reached, tool interrupted),
+  "usage": {"server_cpu_s": x|null, "tool_cpu_s": x|null, "services_cpu_s": x|null,
             "server_peak_rss_bytes": n|null, "tool_peak_rss_bytes": n|null,
             "server_voluntary_switches": n|null, "server_involuntary_switches": n|null,
             "server_read_bytes": n|null, "server_written_bytes": n|null,
@@ -288,28 +315,39 @@ with a reason in "reasons".
 
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
   "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,
-  "file_bytes": n|null (of one file), "processes": n|null (and threads), "user": name|null (a
-  separate user), "refused": {limit: why it is not enforced, or not as requested},
-  "throttled": periods of 100 ms in which the quota was exhausted,    only with an enforced quota
-  "oom_kills": processes that the memory limit ended,                 only with an enforced limit
-  "refused_forks": how often the control group was refused another process}   only with such a limit
+  "file_bytes": n|null (of one file), "processes": n|null (and threads),
+  "user": name|null (a separate user),
+  "refused": {limit: why it is not enforced, or not as requested},
+  "throttled": n, "oom_kills": n, "refused_forks": n}
+  `throttled`: periods of 100 ms in which the quota was exhausted; `oom_kills`: processes that the
+  memory limit ended; `refused_forks`: how often the control group was refused another process. Each
+  exists only with an enforced limit of its kind.
 
-rows.json: {"schema": 4,
-  "all": {"n": rows of the whole load, "percentiles": {"p10": s, …}},  as the tool defines them, so
-  that
-                                            its report can be compared bit for bit; {} without any
-  "window": {"start_s": warmup_s, "end_s": last end of a counted row | null},
-  "ok":    {"value_us": [...], "count": [...]},      distinct latencies, ascending, of successes
-  after warm-up "other": {"value_us": [...], "count": [...]},      of responses with any other
-  status "by_status": {"200": n} (of the window) | null, "bytes": n | null (body bytes of the
-  window), "length": {"min": n, "max": n} | null,            body bytes of the successes of the
-  window "warmup": {"n": rows that start before the window, "slices": [SLICE…]},
-  "slices": [SLICE…],                                of the window; [] if the tool reports no times
-  "errors": {class: n} | null, "error_texts": {class: [text…]},     null: only the tool's report has
-  them "protocol": "h1" | … | null,                       as reported by the tool
-  "corrected": bool,                                 latencies count from when the request was due
-  "tool_metrics": {key: number}}                     metrics of the tool, such as the readings of a
-  script
+rows.json:
+
+    {"schema": 4,
+     "all": {"n": n, "percentiles": {"p10": s, ...}},
+     "window": {"start_s": warmup_s, "end_s": s | null},
+     "ok": {"value_us": [...], "count": [...]},
+     "other": {"value_us": [...], "count": [...]},
+     "by_status": {"200": n} | null, "bytes": n | null, "length": {"min": n, "max": n} | null,
+     "warmup": {"n": n, "slices": [SLICE, ...]}, "slices": [SLICE, ...],
+     "errors": {class: n} | null, "error_texts": {class: [text, ...]},
+     "protocol": "h1" | ... | null, "corrected": bool, "tool_metrics": {key: number}}
+
+    all           rows of the whole load, as the tool defines percentiles, so that its report can be
+                  compared bit for bit; percentiles are {} without any
+    window        from the end of the warm-up to the last end of a counted row
+    ok, other     distinct latencies after the warm-up, ascending, of successes and of responses
+                  with any other status
+    by_status, bytes, length
+                  of the window; bytes of bodies, lengths of those of successes
+    warmup        rows that start before the window
+    slices        of the window; [] if the tool reports no times
+    errors        null: only the tool's report has them
+    protocol      as reported by the tool
+    corrected     latencies count from when the request was due
+    tool_metrics  metrics of the tool, such as the readings of a script
 
 SLICE: {"t": 0, "answered": n, "ok": n, "bytes": n, "p50_us":…, "p90_us":…, "p99_us":…, "max_us":…}:
 one second, by end time, t counted from the start of the window (warm-up: below 0, except requests
