@@ -18,10 +18,12 @@ ENDED = ("finished", "failed", "cancelled")
 def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, Any]:
     """Poll a run every `poll_s` seconds and show its progress; return the ended run."""
     progress = Progress(sys.stdout)
+    reported: set[str] = set()
     if not progress.live:
         poll_s = max(poll_s, PLAIN_POLL_S)
     try:
         while run["state"] not in ENDED:
+            report_waits(progress, run, reported)
             show(progress, run)
             time.sleep(poll_s)
             run = client.get(f"/api/v1/runs/{run['id']}")
@@ -29,6 +31,15 @@ def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, A
     finally:
         progress.end()
     return run
+
+
+def report_waits(progress: Progress, run: dict[str, Any], reported: set[str]) -> None:
+    """Print once for each host why its trials wait."""
+    for job in run["jobs"]:
+        if job["phase"].startswith("waiting") and job["message"] and job["host"] not in reported:
+            reported.add(job["host"])
+            progress.end()
+            print(f"  {job['message']}", flush=True)
 
 
 def show(progress: Progress, run: dict[str, Any]) -> None:

@@ -85,9 +85,9 @@ PAGES: Mapping[str, PageRow] = {
     ),
     **_build_page_rows("run-preview benchmark-check team-switch team-leave", do=VIEWER),
     **_build_page_rows(
-        """run-rerun run-pin run-cancel run-cancel-part history-baseline annotation-new
-        annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
-        alert-change alert-confirm report-delete host-golden
+        """run-rerun run-pin run-cancel run-cancel-part run-measure-now history-baseline
+        annotation-new annotation-edit annotation-delete history-baseline-remove history-dismiss
+        history-confirm alert-change alert-confirm report-delete host-golden
         host-golden-remove host-golden-reset host-calibrate host-maintenance host-release
         benchmark-repository-definition project-pin project-pin-remove
         reference-catalogue reference-remove schedule-enable
@@ -195,6 +195,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         """
         POST /runs
         POST /runs/{run_id}/cancel
+        POST /runs/{run_id}/measure-now
         POST /runs/{run_id}/rerun
         POST /runs/{run_id}/cases/{case}/cancel
         POST /runs/{run_id}/jobs/{job_id}/cancel

@@ -27,7 +27,8 @@ def describe_busy_host(
     host: str, busy_share: float | None, foreign: Iterable[Mapping[str, Any]]
 ) -> str:
     """Return why a trial waits; `foreign` are the other processes that use the most CPU time."""
-    names = ", ".join(dict.fromkeys(str(each["name"])[:40] for each in foreign))
+    # A host may report any name, and PostgreSQL stores no NUL byte.
+    names = ", ".join(dict.fromkeys(each["name"].replace("\0", "")[:40] for each in foreign))
     mostly = f", mostly {names}" if names else ""
     share = "much" if busy_share is None else format_percent(busy_share)
     return (
@@ -45,9 +46,8 @@ def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     with transaction.atomic():
         Run.objects.filter(pk=run.pk).update(wait_for_quiet=False)
-        run.jobs.filter(state__in=JOB_ACTIVE, phase=WAITING_PHASE).update(
-            poll_at=Now(), revision=NEXT_REVISION
-        )
+        run.jobs.update(revision=NEXT_REVISION)
+        run.jobs.filter(state__in=JOB_ACTIVE, phase=WAITING_PHASE).update(poll_at=Now())
         record_audit(member=member, action="run.wait_ended", subject=run.pk)
     run.refresh_from_db()
     return run

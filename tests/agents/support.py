@@ -273,6 +273,8 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "job": "j1",
         "step": "a1-r1",
         "silence_s": 600,
+        # Tests run next to each other, so the host is busy.
+        "quiet": {"busy_share": 1.0, "wait_s": 0},
         "self": "a",
         "lead": "a",
         "secret": None,

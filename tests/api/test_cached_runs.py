@@ -23,6 +23,7 @@ from orchestrator.retention.settings import RetentionSettings, save_retention
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run
 from orchestrator.runs.models import Build, Job, Run, Trial
+from orchestrator.runs.quiet_wait import end_quiet_waits
 from orchestrator.runs.states import JobState
 from orchestrator.runs.version_keys import read_run_version
 from tests.api.conftest import ApiClient, make_client
@@ -117,6 +118,10 @@ def _cancel_job(scene: Scene) -> None:
     cancel_job(member=scene.world.alice, run_id=scene.run.pk, job_id=scene.late.pk)
 
 
+def _end_quiet_waits(scene: Scene) -> None:
+    end_quiet_waits(member=scene.world.alice, run_id=scene.run.pk)
+
+
 def _cancel_run(scene: Scene) -> None:
     cancel_run(member=scene.world.alice, run_id=scene.run.pk)
 
@@ -156,6 +161,7 @@ def _lease_host_to_another_job(scene: Scene) -> None:
         _cancel_case,
         _cancel_job,
         _cancel_run,
+        _end_quiet_waits,
         _lose_host_again,
         _end_job,
         _retire_host,

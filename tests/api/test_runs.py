@@ -175,3 +175,21 @@ def test_a_server_without_long_polls_responds_immediately(world, alice):
 def test_a_long_poll_of_more_than_a_minute_is_refused(world, alice, wait):
     answer = alice.get(f"runs/{uuid4()}", wait=wait)
     assert (answer.status_code, answer.json()["field"]) == (422, "wait")
+
+
+def test_a_run_is_started_without_a_wait_for_quiet_hosts(world, alice):
+    answer = alice.post("runs", {**world.run_body(), "wait_for_quiet": False})
+    assert (answer.status_code, answer.json()["wait_for_quiet"]) == (201, False)
+    assert Run.objects.get().wait_for_quiet is False
+
+
+def test_only_members_end_the_wait_for_quiet_hosts(world, alice, bob, mallory):
+    alice.post("runs", world.run_body())
+    run = Run.objects.get()
+    assert run.wait_for_quiet is True
+    path = f"runs/{run.pk}/measure-now"
+    assert [each.post(path).status_code for each in (bob, mallory)] == [403, 404]
+    answer = alice.post(path)
+    assert (answer.status_code, answer.json()["wait_for_quiet"]) == (200, False)
+    alice.post(f"runs/{run.pk}/cancel")
+    assert alice.post(path).status_code == 409

@@ -19,6 +19,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     "run-rerun": ("POST /runs/{run_id}/rerun",),
     "run-pin": ("POST /projects/{project}/pins",),
     "run-cancel": ("POST /runs/{run_id}/cancel",),
+    "run-measure-now": ("POST /runs/{run_id}/measure-now",),
     "run-cancel-part": (
         "POST /runs/{run_id}/jobs/{job_id}/cancel",
         "POST /runs/{run_id}/cases/{case}/cancel",

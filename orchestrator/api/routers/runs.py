@@ -24,6 +24,7 @@ from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.runs import cancelling, plans, selectors, services
+from orchestrator.runs.quiet_wait import end_quiet_waits
 from orchestrator.runs.rerun import request_again
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
 from orchestrator.runs.version_keys import read_run_version
@@ -136,6 +137,18 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
     cancelling.cancel_case(member=member, run_id=run_id, case_id=load_case(benchmark, case).pk)
     wake_jobs(run_id)
     return _run_out(member, run_id)
+
+
+@router.post(
+    "/runs/{uuid:run_id}/measure-now",
+    response=RunOut,
+    summary="Measure without waiting for quiet hosts",
+)
+def measure_now(request: CallerRequest, run_id: UUID) -> RunOut:
+    """Trials start although other processes use a host; they may be suspect or invalid."""
+    end_quiet_waits(member=request.auth.member, run_id=run_id)
+    wake_jobs(run_id)
+    return _run_out(request.auth.member, run_id)
 
 
 @router.post("/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Rerun")

@@ -15,6 +15,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/trials", views.trials, name="run-trials"),
     path("runs/<uuid:run_id>/pin", views.add_pin, name="run-pin"),
     path("runs/<uuid:run_id>/cancel", views.cancel, name="run-cancel"),
+    path("runs/<uuid:run_id>/measure-now", views.measure_now, name="run-measure-now"),
     path("runs/<uuid:run_id>/cancel-part", views.cancel_part, name="run-cancel-part"),
     path("builds/<int:build_id>/log", views.build_log, name="build-log"),
 ]

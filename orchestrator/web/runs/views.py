@@ -24,6 +24,7 @@ from orchestrator.retention.pins import pin_run
 from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run
 from orchestrator.runs.job_details import build_for, load_job_details
 from orchestrator.runs.models import Build
+from orchestrator.runs.quiet_wait import end_quiet_waits
 from orchestrator.runs.selectors import RunProgress, load_progress, load_run, load_runs, load_trials
 from orchestrator.runs.states import BuildState, Validity
 from orchestrator.web.access import for_member, open_to_visitors
@@ -97,14 +98,23 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    return _cancel_and_redirect(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
+    return _change_and_redirect(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
 
 
 @for_member
 @require_POST
 def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Cancel one case or one job of a run, depending on the button."""
-    return _cancel_and_redirect(request, run_id, lambda: _cancel_part(request, member, run_id))
+    return _change_and_redirect(request, run_id, lambda: _cancel_part(request, member, run_id))
+
+
+@for_member
+@require_POST
+def measure_now(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+    """End the wait of the run's trials for quiet hosts."""
+    return _change_and_redirect(
+        request, run_id, lambda: end_quiet_waits(member=member, run_id=run_id)
+    )
 
 
 @for_member
@@ -135,16 +145,16 @@ def _list(request: HttpRequest, member: Member) -> str:
     return render_to_string("runs/list.html#body", context, request)
 
 
-def _cancel_and_redirect(
-    request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]
+def _change_and_redirect(
+    request: HttpRequest, run_id: UUID, change: Callable[[], object]
 ) -> HttpResponse:
-    """Return the run's page after a cancellation; htmx gets the panel.
+    """Return the run's page after a change; htmx gets the panel.
 
     A job that has ended in the meantime is no error for htmx: the panel shows it.
     """
     live = bool(request.headers.get("HX-Request"))
     try:
-        cancel_it()
+        change()
     except ConflictError:
         if not live:
             raise

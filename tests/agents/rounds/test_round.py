@@ -44,7 +44,7 @@ def test_round_measures_two_trials_and_keeps_their_files(host: AgentHost, oha: s
     assert step.events[-1]["event"] == "round_done"
     assert step.only("build_done")["cached"] is False
     phases = [e["phase"] for e in step.named("phase") if e["trial"] == "t1"]
-    assert phases == ["starting", "measuring", "stopping", "cooling"]
+    assert phases == ["starting", "measuring", "stopping", "reading the results"]
     for name in ("t1", "t2"):
         _check_result(step.file(name, "result.json"), before)
         _check_rows(step.file(name, "rows.json"), step.file(name, "tool.json"))

@@ -1,0 +1,74 @@
+"""Trials wait while other processes use the host, with real processes that use it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.agents.support import SERVER, AgentHost, a_load, a_plan, a_tool, a_trial
+
+#: Every measurement of a host that is not completely idle is above this share.
+NEVER_QUIET = 0.0001
+
+
+@pytest.fixture
+def busy_process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that uses a whole CPU for at most two minutes."""
+    spin = "import time\nend = time.monotonic() + 120\nwhile time.monotonic() < end: pass"
+    with subprocess.Popen([sys.executable, "-c", spin]) as process:
+        yield process
+        process.kill()
+
+
+def build_plan(host: AgentHost, **quiet: float) -> dict[str, Any]:
+    host.send_source({"server.py": SERVER.format(extra="")})
+    tool = a_tool(host.send_tool())
+    trial = a_trial("", id="t1", tool=tool, loads=[a_load("{tool}", "{out}", "{rows}")])
+    return a_plan(trial, quiet=quiet)
+
+
+def test_trial_waits_for_at_most_the_time_of_the_plan(host, busy_process):
+    step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=3.0))
+    waits = step.named("host_busy")
+    assert 1 <= len(waits) <= 4, step.events
+    assert waits[0]["host"] == "a"
+    assert waits[0]["busy_share"] > NEVER_QUIET
+    assert waits[0]["foreign"][0]["cpu_s"] > 0
+    assert {"name", "cpu_s"} == set(waits[0]["foreign"][0])
+    assert waits[0]["quiet_s"] > 1
+    assert step.only("trial_done")["trial"] == "t1"
+    assert step.file("t1", "result.json")["hosts"]["a"]["busy_share"] > NEVER_QUIET
+
+
+def test_busy_process_is_named(host, busy_process):
+    step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=1.0))
+    names = {each["name"] for event in step.named("host_busy") for each in event["foreign"]}
+    assert any(name.startswith("python") for name in names), names
+
+
+@pytest.mark.quiet
+def test_trial_starts_when_the_host_is_quiet(host, busy_process):
+    limit = 0.5 / (os.cpu_count() or 1)
+    step = host.start(build_plan(host, busy_share=limit, wait_s=100.0))
+    step.await_event("host_busy")
+    busy_process.kill()
+    step.await_end()
+    assert step.only("trial_done")["trial"] == "t1"
+    assert step.file("t1", "result.json")["hosts"]["a"]["busy_share"] <= limit
+
+
+def test_wait_ends_when_the_user_wants_to_measure_now(host, busy_process):
+    step = host.start(build_plan(host, busy_share=NEVER_QUIET, wait_s=600.0))
+    step.await_event("host_busy")
+    (step.folder / "measure_now").touch()
+    step.await_end()
+    assert step.only("trial_done")["trial"] == "t1"
+
+
+def test_trial_without_a_wait_starts_at_once(host, busy_process):
+    step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=0))
+    assert not step.named("host_busy")
+    assert step.only("trial_done")

@@ -1,0 +1,94 @@
+"""The engine while a trial waits for a quiet host, and after a trial."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from orchestrator.database.shared_redis import build_redis_key, connect_redis
+from orchestrator.dispatch import engine
+from orchestrator.dispatch.job_hosts import JobHosts
+from orchestrator.dispatch.local_loads import MOST_S, announce_local_load, read_local_load_s
+from orchestrator.dispatch.rounds import build_round_plans
+from orchestrator.runs.models import Job, Run
+from orchestrator.runs.quiet_wait import WAITING_PHASE
+from tests.support.factories import Personas
+from tests.support.hostile_host import answer, get_work_dir, job_on_hostile_host
+
+BUSY = {
+    "event": "host_busy",
+    "host": "a",
+    "busy_share": 0.62,
+    "foreign": [{"name": "chromium", "cpu_s": 0.2}],
+    "quiet_s": 3.0,
+}
+
+
+@pytest.fixture
+def job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
+    return job_on_hostile_host(personas, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _without_local_load(data_dir: Path) -> None:
+    connect_redis().delete(build_redis_key("local-load"))
+
+
+def poll(job: Job, *events: dict[str, Any]) -> tuple[Job, float | None]:
+    """Poll the host, which reports these events; return the job and the wait until the next."""
+    trial = str(job.trials.first().pk)
+    answer(job, *({"trial": trial, **event} for event in events))
+    Job.objects.filter(pk=job.pk).update(poll_at=Now(), claim=None, claimed_until=None)
+    wait_s = engine.advance(job.pk)
+    return Job.objects.get(pk=job.pk), wait_s
+
+
+def test_reason_of_a_wait_is_shown_until_the_next_phase(job: Job) -> None:
+    waiting, wait_s = poll(job, BUSY)
+    assert waiting.phase == WAITING_PHASE
+    assert f"{job.host.name} is busy: other processes use 62 % of its CPUs" in waiting.message
+    assert wait_s == pytest.approx(3.0, abs=0.5)
+    assert poll(job)[0].message == waiting.message
+    started, _ = poll(job, {"event": "phase", "phase": "starting", "quiet_s": 0.0})
+    assert (started.phase, started.message) == ("starting", "")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"foreign": "chromium"}, {"foreign": [{"name": 1, "cpu_s": 1}]}, {"busy_share": -1},
+     {"foreign": [{"name": "x", "cpu_s": 0.1}] * 1000}],
+)  # fmt: skip
+def test_wrong_reasons_of_a_wait_are_refused(job: Job, wrong: dict[str, Any]) -> None:
+    refused, _ = poll(job, {**BUSY, **wrong})
+    assert refused.failures == 1
+    assert "the agent's answer to status is not valid" in refused.message
+
+
+def test_agent_is_asked_to_measure_now(job: Job) -> None:
+    file = get_work_dir(job) / "jobs" / str(job.pk) / "a1-r1" / "measure_now"
+    poll(job, BUSY)
+    assert not file.exists()
+    Run.objects.filter(pk=job.run_id).update(wait_for_quiet=False)
+    poll(job, BUSY)
+    assert file.exists()
+
+
+@pytest.mark.parametrize(("waits", "wait_s"), [(True, 60.0), (False, 0.0)])
+def test_plan_contains_the_limits_of_the_wait(job: Job, waits: bool, wait_s: float) -> None:
+    job.run.wait_for_quiet = waits
+    (plan,) = build_round_plans(job, JobHosts(job), {}).values()
+    assert json.loads(plan)["quiet"] == {"busy_share": 0.10, "wait_s": wait_s}
+
+
+def test_ticks_pause_while_a_load_runs_on_this_machine(job: Job) -> None:
+    poll(job, BUSY)
+    assert read_local_load_s() == 0
+    poll(job, {"event": "phase", "phase": "measuring", "quiet_s": 7.0})
+    assert 5 < read_local_load_s() <= 7
+
+
+def test_pause_of_the_ticks_is_limited() -> None:
+    announce_local_load(3600.0)
+    assert MOST_S - 2 < read_local_load_s() <= MOST_S
