@@ -19,8 +19,8 @@ from tests.chaos.own_servers import own_postgres, own_redis
 from tests.support.engine import ROOT
 from tests.support.served import Served, served
 
-#: Long enough for several ticks of each second.
-AWAY_S = 3
+#: Long enough for two ticks of the pump.
+AWAY_S = 12
 PATIENCE_S = 90
 #: Of one process, about each of the two servers: away, back, and what its library adds.
 MOST_LINES = 12
