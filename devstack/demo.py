@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.demo_client import Client
-from devstack.demo_progress import follow
+from devstack.demo_progress import find_pause, follow
 from devstack.demo_repository import Commits, create_demo_repository
 from devstack.demo_tables import render_comparison
 from devstack.errors import DevstackError
@@ -94,7 +94,9 @@ def measure(client: Client, seed: dict[str, Any], commits: Commits) -> dict[str,
     }
     run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
     print(f"  Measuring three commits of a small server, {ROUNDS} rounds. {run['web_url']}")
-    run = follow(client, run, poll_s=POLL_S)
+    run = follow(client, run, poll_s=POLL_S, until_paused=True)
+    if pause := find_pause(run):
+        raise DemoError(f"{pause} See {run['web_url']}")
     if run["state"] != "finished":
         raise DemoError(f"the run is {run['state']}: {run['message']} See {run['web_url']}")
     print()

@@ -15,8 +15,13 @@ PLAIN_POLL_S = 5.0
 ENDED = ("finished", "failed", "cancelled")
 
 
-def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, Any]:
-    """Poll a run every `poll_s` seconds and show its progress; return the ended run."""
+def follow(
+    client: Client, run: dict[str, Any], *, poll_s: float, until_paused: bool = False
+) -> dict[str, Any]:
+    """Poll a run every `poll_s` seconds and show its progress; return the ended run.
+
+    `until_paused`: also return a run with a job that pauses, because its host is busy.
+    """
     progress = Progress(sys.stdout)
     reported: set[str] = set()
     if not progress.live:
@@ -25,12 +30,19 @@ def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, A
         while run["state"] not in ENDED:
             report_waits(progress, run, reported)
             show(progress, run)
+            if until_paused and find_pause(run):
+                break
             time.sleep(poll_s)
             run = client.get(f"/api/v1/runs/{run['id']}")
         show(progress, run)
     finally:
         progress.end()
     return run
+
+
+def find_pause(run: dict[str, Any]) -> str:
+    """Return why a job pauses; empty if none does."""
+    return next((job["message"] for job in run["jobs"] if job["phase"] == "paused"), "")
 
 
 def report_waits(progress: Progress, run: dict[str, Any], reported: set[str]) -> None:

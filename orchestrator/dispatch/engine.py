@@ -36,6 +36,7 @@ from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
+from orchestrator.dispatch.disturbed_rounds import PAUSE_S, describe_pause
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.local_loads import announce_local_load
 from orchestrator.dispatch.plan import (
@@ -313,6 +314,9 @@ def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | Non
     if following.round == job.round:
         why = lost[0] if lost else "it skipped trials of its round"
         return _try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
+    if pause := describe_pause(job):
+        claims.pause_job(job, pause, wait_s=PAUSE_S)
+        return None
     claims.update_job(
         job,
         round=following.round,

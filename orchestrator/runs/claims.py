@@ -22,6 +22,7 @@ from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
 from orchestrator.runs.models import HostRole, InterimAnalysis, Job, Placement, Trial
+from orchestrator.runs.quiet_wait import PAUSED_PHASE
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 from orchestrator.runs.version_keys import NEXT_REVISION
@@ -199,6 +200,17 @@ def requeue_job(
 
     The hosts in `avoid` are not used again for a role that did not request them by name.
     """
+    _return_to_queue(job, message, wait_s, avoid, attempt=job.attempt + 1, phase="")
+
+
+def pause_job(job: Job, message: str, *, wait_s: float) -> None:
+    """Return the job to the queue for a time, between two rounds. This is no lost attempt."""
+    _return_to_queue(job, message, wait_s, (), pauses=job.pauses + 1, phase=PAUSED_PHASE)
+
+
+def _return_to_queue(
+    job: Job, message: str, wait_s: float, avoid: Collection[uuid.UUID], **changes: Any
+) -> None:
     with transaction.atomic():
         release(job)
         for placement in Placement.objects.filter(job=job, wanted_host=None):
@@ -208,9 +220,7 @@ def requeue_job(
             job,
             JobState.QUEUED,
             **({} if named.exists() else {"host": None}),
-            attempt=job.attempt + 1,
             failures=0,
-            phase="",
             message=message[:2000],
             current_trial=None,
             tls=None,
@@ -219,6 +229,7 @@ def requeue_job(
             claimed_until=None,
             poll_at=None,
             not_before=build_deadline(wait_s),
+            **changes,
         )
 
 

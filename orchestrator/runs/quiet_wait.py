@@ -14,11 +14,13 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError
 from orchestrator.runs import selectors
 from orchestrator.runs.models import Run
-from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED
+from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED, JobState
 from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The phase of a job whose trial waits.
 WAITING_PHASE = "waiting for a quiet host"
+#: The phase of a job that is queued again after disturbed rounds.
+PAUSED_PHASE = "paused"
 #: All trials of a round together wait for this time.
 LIMIT_S = 60.0
 
@@ -48,6 +50,7 @@ def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
         Run.objects.filter(pk=run.pk).update(wait_for_quiet=False)
         run.jobs.update(revision=NEXT_REVISION)
         run.jobs.filter(state__in=JOB_ACTIVE, phase=WAITING_PHASE).update(poll_at=Now())
+        run.jobs.filter(state=JobState.QUEUED, phase=PAUSED_PHASE).update(not_before=None)
         record_audit(member=member, action="run.wait_ended", subject=run.pk)
     run.refresh_from_db()
     return run

@@ -6,6 +6,7 @@ from cli.pitwall.units import format_duration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host
 from orchestrator.runs.models import HostLease, Job, Placement
+from orchestrator.runs.quiet_wait import PAUSED_PHASE
 from orchestrator.runs.states import JobState
 
 
@@ -40,7 +41,8 @@ def describe_wait(job: Job, known: Candidates | None = None) -> str:
         return ""
     now = utc_now()
     if job.not_before is not None and job.not_before > now:
-        return f"tried again in {format_duration((job.not_before - now).total_seconds())}"
+        verb = "continues" if job.phase == PAUSED_PHASE else "tried again"
+        return f"{verb} in {format_duration((job.not_before - now).total_seconds())}"
     known = known or Candidates()
     reasons = [
         _describe_placement_wait(job, placement, known) for placement in job.placements.all()

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from orchestrator.core.clock import utc_now
 from orchestrator.database.shared_redis import build_redis_key, connect_redis
 from orchestrator.dispatch import engine
+from orchestrator.dispatch.disturbed_rounds import describe_pause
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.local_loads import MOST_S, announce_local_load, read_local_load_s
 from orchestrator.dispatch.rounds import build_round_plans
-from orchestrator.runs.models import Job, Run
-from orchestrator.runs.quiet_wait import WAITING_PHASE
+from orchestrator.runs import leasing
+from orchestrator.runs.models import HostLease, Job, Run, Trial
+from orchestrator.runs.quiet_wait import WAITING_PHASE, end_quiet_waits
 from tests.support.factories import Personas
 from tests.support.hostile_host import answer, get_work_dir, job_on_hostile_host
 
@@ -92,3 +95,71 @@ def test_ticks_pause_while_a_load_runs_on_this_machine(job: Job) -> None:
 def test_pause_of_the_ticks_is_limited() -> None:
     announce_local_load(3600.0)
     assert MOST_S - 2 < read_local_load_s() <= MOST_S
+
+
+def measure_round(
+    job: Job, number: int, *validities: str, reason: str = "busy_neighbour: x"
+) -> None:
+    """Store a measured trial for each variant of the only case."""
+    for trial, validity in zip(job.trials.filter(round=number), validities, strict=True):
+        reasons = [] if validity == "valid" else [reason]
+        Trial.objects.filter(pk=trial.pk).update(
+            state="measured", validity=validity, reasons=reasons
+        )
+
+
+@pytest.fixture
+def measured_job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
+    """A job in the middle of the second of three rounds."""
+    return job_on_hostile_host(personas, tmp_path, rounds=3, current=2)
+
+
+def finish_round(job: Job) -> Job:
+    return poll(job, {"event": "round_done"})[0]
+
+
+def test_job_pauses_after_two_disturbed_rounds(measured_job: Job) -> None:
+    measure_round(measured_job, 1, "invalid", "valid")
+    measure_round(measured_job, 2, "valid", "invalid")
+    paused = finish_round(measured_job)
+    assert (paused.state, paused.phase, paused.pauses) == ("queued", "paused", 1)
+    assert (paused.attempt, paused.failures) == (1, 0)
+    assert "the last 2 rounds have no usable block" in paused.message
+    assert 500 < (paused.not_before - utc_now()).total_seconds() <= 600
+    assert not HostLease.objects.filter(job=paused).exists()
+
+
+def test_member_continues_a_paused_job(measured_job: Job, personas: Personas) -> None:
+    measure_round(measured_job, 1, "invalid", "invalid")
+    measure_round(measured_job, 2, "invalid", "invalid")
+    paused = finish_round(measured_job)
+    assert leasing.lease_queued_jobs() == []
+    end_quiet_waits(member=personas.alice, run_id=paused.run_id)
+    assert leasing.lease_queued_jobs() == [paused.pk]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (("valid", "suspect"), ("invalid", "invalid"), "busy_neighbour: x"),
+        (("invalid", "invalid"), ("valid", "valid"), "busy_neighbour: x"),
+        (("invalid", "invalid"), ("invalid", "invalid"), "http_errors: the server fails"),
+    ],
+)
+def test_job_does_not_pause_otherwise(
+    measured_job: Job, first: tuple[str, ...], second: tuple[str, ...], reason: str
+) -> None:
+    measure_round(measured_job, 1, *first, reason=reason)
+    measure_round(measured_job, 2, *second, reason=reason)
+    assert describe_pause(measured_job) == ""
+
+
+def test_job_pauses_at_most_three_times(measured_job: Job) -> None:
+    for number in (1, 2):
+        measure_round(measured_job, number, "invalid", "invalid")
+    assert describe_pause(measured_job)
+    measured_job.pauses = 3
+    assert describe_pause(measured_job) == ""
+    measured_job.pauses = 0
+    measured_job.run.wait_for_quiet = False
+    assert describe_pause(measured_job) == ""

@@ -25,8 +25,10 @@ from tests.support.factories import (
 PROGRAM = Path(__file__).with_name("hostile_agent.py")
 
 
-def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
-    """Return a leased job whose round seems to be started.
+def job_on_hostile_host(
+    personas: Personas, folder: Path, *, rounds: int = 1, current: int = 1
+) -> Job:
+    """Return a leased job of so many rounds, whose current one seems to be started.
 
     `settings.DATA_DIR` is the test's own.
     """
@@ -35,10 +37,10 @@ def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
     host = make_local_host(personas.alice)
     Host.objects.filter(pk=host.pk).update(python=f"{launcher(folder)}")
     record_snapshot(host=host, facts=facts(oha=THEIR_OHA))
-    run = make_run(personas.alice, shas[:2], rounds=1)
+    run = make_run(personas.alice, shas[:2], rounds=rounds)
     leasing.lease_queued_jobs()
     run.jobs.update(
-        state=JobState.MEASURING, round=1, step_started=True, snapshot=host.snapshots.get()
+        state=JobState.MEASURING, round=current, step_started=True, snapshot=host.snapshots.get()
     )
     get_work_dir(run.jobs.get()).mkdir(parents=True, exist_ok=True)
     answer(run.jobs.get())

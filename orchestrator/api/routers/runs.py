@@ -148,6 +148,7 @@ def measure_now(request: CallerRequest, run_id: UUID) -> RunOut:
     """Trials start although other processes use a host; they may be suspect or invalid."""
     end_quiet_waits(member=request.auth.member, run_id=run_id)
     wake_jobs(run_id)
+    wake_engine()
     return _run_out(request.auth.member, run_id)
 
 

@@ -71,6 +71,7 @@ class Migration(migrations.Migration):
                 ("revision", models.PositiveBigIntegerField(default=0)),
                 ("attempt", models.PositiveSmallIntegerField(default=1)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("pauses", models.PositiveSmallIntegerField(default=0)),
                 ("round", models.PositiveSmallIntegerField(default=0)),
                 ("followers_started", models.BooleanField(default=False)),
                 ("step_started", models.BooleanField(default=False)),

@@ -16,7 +16,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.page_cache import get_or_make_part
-from orchestrator.dispatch.wakeups import wake_jobs
+from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.measurements.removals import load_run_removals
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.measurements.version_keys import read_runs_version
@@ -112,9 +112,12 @@ def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespo
 @require_POST
 def measure_now(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """End the wait of the run's trials for quiet hosts."""
-    return _change_and_redirect(
-        request, run_id, lambda: end_quiet_waits(member=member, run_id=run_id)
-    )
+
+    def end_waits() -> None:
+        end_quiet_waits(member=member, run_id=run_id)
+        wake_engine()
+
+    return _change_and_redirect(request, run_id, end_waits)
 
 
 @for_member
