@@ -26,6 +26,8 @@ __all__ = ["data_dir", "world"]
 #: All tests come from one address. Servers in processes of their own have these variables.
 os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
+# Tests run next to each other, so no host is quiet.
+os.environ["PITWALL_QUIET_WAIT_S"] = "0"
 
 
 @pytest.hookimpl(trylast=True)

@@ -33,6 +33,8 @@ MAX_EXTERNAL_HOSTS = variables.read_number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
 MAX_PROFILES = variables.read_number("PITWALL_MAX_PROFILES", 200)
 # The most trials of a run: hosts times cases times commits times rounds.
 MAX_TRIALS = variables.read_number("PITWALL_MAX_TRIALS", 20_000)
+# Trials of a round wait for this time in all while other processes use a host.
+QUIET_WAIT_S = variables.read_number("PITWALL_QUIET_WAIT_S", 60)
 # The most custom metrics (script.upload_s) of a team, for all its projects together.
 MAX_CUSTOM_METRICS = variables.read_number("PITWALL_MAX_CUSTOM_METRICS", 500)
 HTTPS = BASE_URL.startswith("https://")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from cli.pitwall.units import format_duration
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.runs.models import Job
+from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 
 #: After this many disturbed rounds in a row a job pauses.
@@ -20,7 +21,7 @@ _BY_OTHERS = frozenset(
 
 def describe_pause(job: Job) -> str:
     """Return why the job should pause now; empty if it should not."""
-    if not job.run.wait_for_quiet or job.pauses >= MOST_PAUSES or job.round < ROUNDS:
+    if not get_limit_s(job.run) or job.pauses >= MOST_PAUSES or job.round < ROUNDS:
         return ""
     last = range(job.round, job.round - ROUNDS, -1)
     if not all(_is_disturbed(job, each) for each in last):

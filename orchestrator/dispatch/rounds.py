@@ -35,9 +35,9 @@ from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.warmups import lengthen_warmup, load_warmup_factors
 from orchestrator.loadtools.model import Invocation, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.runs import quiet_wait
 from orchestrator.runs.cancelling import load_cancelled_trial_ids
 from orchestrator.runs.models import HostRole, Job, Trial
+from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
 
 SILENCE_S = 600.0
@@ -127,7 +127,7 @@ def build_shared_plan(
         },
         "quiet": {
             "busy_share": THRESHOLDS["busy_before"].value,
-            "wait_s": quiet_wait.LIMIT_S if job.run.wait_for_quiet else 0.0,
+            "wait_s": get_limit_s(job.run),
         },
         "builds": build_builds(job, stage, trials),
         "trials": [_build_trial(stage, trial) for trial in trials],

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -21,8 +22,11 @@ from orchestrator.runs.version_keys import NEXT_REVISION
 WAITING_PHASE = "waiting for a quiet host"
 #: The phase of a job that is queued again after disturbed rounds.
 PAUSED_PHASE = "paused"
-#: All trials of a round together wait for this time.
-LIMIT_S = 60.0
+
+
+def get_limit_s(run: Run) -> float:
+    """Return for how long the trials of a round together wait; 0 if they do not."""
+    return float(settings.QUIET_WAIT_S) if run.wait_for_quiet else 0.0
 
 
 def describe_busy_host(
@@ -35,8 +39,8 @@ def describe_busy_host(
     share = "much" if busy_share is None else format_percent(busy_share)
     return (
         f"{host} is busy: other processes use {share} of its CPUs{mostly}. The trial waits for at "
-        f"most {LIMIT_S:.0f} s in this round. Stop these programs, or measure now: then trials "
-        "may be suspect or invalid."
+        f"most {settings.QUIET_WAIT_S} s in this round. Stop these programs, or measure now: then "
+        "trials may be suspect or invalid."
     )
 
 

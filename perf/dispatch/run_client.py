@@ -33,6 +33,7 @@ def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: 
         "contenders": list(shas[1:]),
         "hosts": [host],
         "rounds": rounds,
+        "wait_for_quiet": False,
     }
     posted_at = time.time()
     return PostedRun(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)

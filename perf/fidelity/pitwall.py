@@ -145,6 +145,7 @@ def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
         },
         "limits": {"target": {"cpus": 1}, "generator": {"cpus": 1}},
         "rounds": 1,
+        "wait_for_quiet": False,
         "cooldown_s": 0,
     }
 

@@ -64,6 +64,7 @@ class Usage:
                 "contenders": [self._shas[1]],
                 "hosts": [host],
                 "rounds": 1,
+                "wait_for_quiet": False,
             }
             while not self._over.wait(0.1):
                 if self._waiting() >= AHEAD * len(self._fleet.hosts):
