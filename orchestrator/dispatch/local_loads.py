@@ -24,7 +24,7 @@ def announce_local_load(seconds: float) -> None:
 def read_local_load_s() -> float:
     """Return for how long a load on this machine still runs; 0 without one, or without Redis."""
     try:
-        milliseconds: int = connect_redis().pttl(_build_key())  # type: ignore[assignment]
+        milliseconds: int = connect_redis().pttl(_build_key())
     except RedisError:
         return 0.0
     return max(0.0, milliseconds / 1000)
