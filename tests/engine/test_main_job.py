@@ -140,6 +140,7 @@ def test_a_cancelled_job_stops_and_keeps_its_results(
     measured = Trial.objects.filter(job__run=run, state="measured")
     engine.wait_for(lambda: measured.exists())
     cancel_run(member=alice, run_id=run.pk)
+    engine.wake(run)
     run = engine.finish(run, timeout_s=60)
 
     assert run.state == "cancelled"

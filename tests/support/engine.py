@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 
 from devstack.processes import die_with_parent
 from orchestrator.accounts.members import Member
+from orchestrator.config import celery_app as app
 from orchestrator.core.ids import new_id
 from orchestrator.dispatch.checkup import request_checks, run_checks
 from orchestrator.fleet.checks import CheckList, load_checks
@@ -107,6 +108,12 @@ class Engine:
             os.killpg(self.worker.pid, signal.SIGKILL)
             self.worker.wait()
 
+    def wake(self, run: Run) -> None:
+        """Poll the active jobs of a run, as a request that changes it does."""
+        queue = self.environment["PITWALL_QUEUE"]
+        for job in run.jobs.all():
+            app.send_task("orchestrator.dispatch.tasks.advance", args=[str(job.pk)], queue=queue)
+
     def wait_for(self, what: Callable[[], bool], *, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
         while not what():
@@ -191,6 +198,7 @@ def cancel_the_long_case(
 
     engine.wait_for(is_under_load)
     cancel_case(member=member, run_id=run.pk, case_id=long[0].case_id)
+    engine.wake(run)
     return long, short
 
 

@@ -9,33 +9,31 @@ from ..step.plan import Trial
 
 #: For the start and end of the load tool.
 SLACK_S = 0.5
-#: The time from the start of a trial to its loads, until one of the round is known.
-START_S = 1.5
 
 
 class PollPause:
-    """The pauses of the polls in a round: from the end of a trial to the end of the next loads.
+    """The pauses of the polls in a round.
 
-    So the orchestrator polls once after each trial, and takes in its results before the next one
-    starts.
+    The orchestrator polls when a trial has ended, to read its results before the next one starts,
+    and when loads have begun, to show them. It does not poll in between.
     """
 
     def __init__(self) -> None:
-        self._start_s = START_S
+        self._start_s = 0.0
         self._began = time.monotonic()
         self._ends = self._began
 
     def announce(self, trial: Optional[Trial], after_s: float) -> None:
-        """Predict the end of the loads of the next trial, which starts after that time.
+        """Predict when the loads of the next trial begin, which starts after that time.
 
-        None: there is no further trial in the round.
+        They begin as late after its start as in the trial before. None: there is no further trial.
         """
         self._began = self._ends = time.monotonic() + after_s
         if trial:
-            self._ends += self._start_s + compute_loads_s(trial)
+            self._ends += self._start_s
 
     def begin_loads(self, trial: Trial) -> None:
-        """The loads of the trial start now: its end is known exactly."""
+        """The loads of the trial start now; polls pause until their end."""
         now = time.monotonic()
         self._start_s = max(0.0, now - self._began)
         self._ends = now + compute_loads_s(trial)
