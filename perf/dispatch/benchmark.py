@@ -21,7 +21,6 @@ from perf.dispatch.extent import FULL, SHORT, Extent
 from perf.dispatch.latency import latency
 from perf.dispatch.matrix import measure_matrix
 from perf.dispatch.pitwall import Queue
-from perf.dispatch.service_cpu import Services
 from perf.dispatch.summary import PITWALL, WANTED, Candidate, Measurements
 from perf.dispatch.throughput import Throughput
 from perf.dispatch.workload import Form, Work
@@ -29,6 +28,7 @@ from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
 from perf.harness.repositories import build_server_repository
 from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
+from perf.harness.service_cpu import Services
 from perf.harness.ssh_hosts import run_fleet
 
 NAME = "dispatch"

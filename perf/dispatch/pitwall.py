@@ -19,11 +19,11 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.runs.models import Job, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import JOB_ENDED, JobState
-from perf.dispatch.service_cpu import CONTROLLER, Services, difference
 from perf.dispatch.throughput import Score
 from perf.dispatch.workload import FILE_BYTES, Work
 from perf.harness.repositories import FileRepository
 from perf.harness.seed import add_benchmark
+from perf.harness.service_cpu import CONTROLLER, Services, difference
 from perf.harness.ssh_hosts import Fleet, SshHost
 
 POLL_S = 0.2

@@ -28,6 +28,7 @@ from perf.fidelity.tool_output import Figures
 from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
 from perf.harness.seed import make_account
+from perf.harness.service_cpu import Services
 
 NAME = "fidelity"
 Found = dict[Load, list[Pair]]
@@ -43,7 +44,9 @@ class Bench:
         self._programs = programs
         self._folder = folder
         self._target = built_target(folder)
-        self._pitwall = Pitwall(make_account().member, self._target, extent)
+        # The parent started Pitwall.
+        self._services = Services(os.getppid())
+        self._pitwall = Pitwall(make_account().member, self._target, extent, self._services)
         self._loads = loads
 
     def run(self, order: random.Random) -> Found:
@@ -56,6 +59,10 @@ class Bench:
                 pairs[load].append(pair)
                 print_progress(number + 1, load, pair)
         return pairs
+
+    def measure_idle(self) -> float:
+        """Return the CPU seconds per second of Pitwall's services without work."""
+        return sum(self._services.idle(self._extent.idle_s).values())
 
     def _first(self, load: Load) -> Reading:
         """This run does not count: it transfers commit and tool, and shows Pitwall's CPUs."""
@@ -94,11 +101,14 @@ def main() -> int:
     seed = random.randrange(2**32)
     with tempfile.TemporaryDirectory(prefix="pwf-") as name:
         try:
-            pairs = Bench(extent, here, programs, Path(name)).run(random.Random(seed))
+            bench = Bench(extent, here, programs, Path(name))
+            pairs = bench.run(random.Random(seed))
+            idle = bench.measure_idle()
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
-    answer = judge_requirements(NAME, summary.measured(pairs), summary.build_requirements(pairs))
+    values = summary.measured(pairs, idle)
+    answer = judge_requirements(NAME, values, summary.build_requirements(values))
     print(f"\n{summary.text(pairs)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}

@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Pairs of each load. Times are whole seconds, since wrk accepts no others."""
+    """Pairs of each load. Times of loads are whole seconds, since wrk accepts no others.
+
+    `idle_s`: how long the services are measured without work.
+    """
 
     pairs: int
     warmup_s: int
     duration_s: int
+    idle_s: float
 
     def with_pairs(self, pairs: int | None) -> Extent:
         return self if pairs is None else replace(self, pairs=pairs)
 
 
-FULL = Extent(pairs=20, warmup_s=2, duration_s=2)
-SHORT = Extent(pairs=2, warmup_s=0, duration_s=1)
+FULL = Extent(pairs=20, warmup_s=2, duration_s=2, idle_s=30)
+SHORT = Extent(pairs=2, warmup_s=0, duration_s=1, idle_s=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,25 @@ from perf.fidelity.loads import Load
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import Figures
 from perf.fidelity.wrk_correction import as_wrk_prints
+from perf.harness.service_cpu import Services
 
 HOST = "here"
 POLL_S = 0.25
 #: Time for a run in addition to its load.
 GRACE_S = 90.0
+
+
+#: Seconds between two readings of the services' CPU time, and the readings that a load needs.
+SAMPLE_S = 0.5
+FEWEST_SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuSample:
+    """The CPU seconds of all services so far, at a time in unix seconds."""
+
+    at: float
+    cpu_s: float
 
 
 class PitwallError(Exception):
@@ -43,12 +58,15 @@ class Reading:
 
     `as_printed`: the values by the tool's own definition, if Pitwall's is different on purpose.
     `sampler_share`: CPU seconds of the sampler per second of load, None if the agent does not know.
+    `services_share`: the same for Pitwall's services, with PostgreSQL and Redis; None if the load
+    was too short.
     `program`: the SHA-256 of the tool.
     """
 
     figures: Figures
     as_printed: Figures | None
     sampler_share: float | None
+    services_share: float | None
     validity: str
     reasons: tuple[str, ...]
     pinned: PinnedCpus
@@ -58,8 +76,9 @@ class Reading:
 class Pitwall:
     """This machine as a host, and a benchmark for each load."""
 
-    def __init__(self, member: Member, target: Target, extent: Extent) -> None:
+    def __init__(self, member: Member, target: Target, extent: Extent, services: Services) -> None:
         self._member = member
+        self._services = services
         self._target = target
         self._extent = extent
         self._project = create_project(
@@ -84,24 +103,37 @@ class Pitwall:
                 contenders=(),
                 hosts=(HOST,),
                 rounds=1,
+                wait_for_quiet=False,
             ),
             trigger=Trigger.GOLDEN,
         )
-        self._wait_for(run, load)
-        return self._reading(load, Trial.objects.get(job__run=run))
+        samples = self._wait_for(run, load)
+        return self._reading(load, Trial.objects.get(job__run=run), samples)
 
-    def _wait_for(self, run: Run, load: Load) -> None:
-        """Do not poll while the load runs: there may be no CPU to spare."""
+    def _wait_for(self, run: Run, load: Load) -> list[CpuSample]:
+        """Return the CPU time of the services during the load.
+
+        Do not poll the run meanwhile: there may be no CPU to spare.
+        """
         loading_s = self._extent.warmup_s + self._extent.duration_s
         deadline = time.monotonic() + loading_s + GRACE_S
-        time.sleep(loading_s)
+        samples = self._sample_services(loading_s)
         states = Run.objects.filter(pk=run.pk).values_list("state", "message")
         while (row := states.get())[0] not in RUN_ENDED:
             if time.monotonic() > deadline:
                 raise PitwallError(f"the run of {load.title} is still {row[0]}")
             time.sleep(POLL_S)
+        return samples
 
-    def _reading(self, load: Load, trial: Trial) -> Reading:
+    def _sample_services(self, seconds: float) -> list[CpuSample]:
+        end = time.monotonic() + seconds
+        samples = []
+        while time.monotonic() < end:
+            samples.append(CpuSample(at=time.time(), cpu_s=sum(self._services.cpu_s().values())))
+            time.sleep(SAMPLE_S)
+        return samples
+
+    def _reading(self, load: Load, trial: Trial, samples: Sequence[CpuSample]) -> Reading:
         if trial.state != TrialState.MEASURED:
             run = trial.job.run
             raise PitwallError(
@@ -114,6 +146,7 @@ class Pitwall:
             figures=_figures(load, trial, values),
             as_printed=self._as_printed(load, trial, values),
             sampler_share=_sampler_share(loaded),
+            services_share=_compute_services_share(loaded, samples),
             validity=trial.validity,
             reasons=tuple(reason.partition(":")[0] for reason in trial.reasons),
             pinned=_pinned(result),
@@ -131,6 +164,16 @@ class Pitwall:
         return content
 
 
+def _compute_services_share(loaded: dict[str, Any], samples: Sequence[CpuSample]) -> float | None:
+    """Return CPU seconds of the services per second between the first and last sample in a load."""
+    within = [
+        each for each in samples if loaded["load_started_at"] <= each.at <= loaded["load_ended_at"]
+    ]
+    if len(within) < FEWEST_SAMPLES:
+        return None
+    return (within[-1].cpu_s - within[0].cpu_s) / (within[-1].at - within[0].at)
+
+
 def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
     """Return a definition with one CPU each for server and tool, so that both ways pin alike."""
     return {
@@ -145,7 +188,6 @@ def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
         },
         "limits": {"target": {"cpus": 1}, "generator": {"cpus": 1}},
         "rounds": 1,
-        "wait_for_quiet": False,
         "cooldown_s": 0,
     }
 

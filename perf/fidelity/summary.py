@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -22,6 +22,10 @@ TOLERANCE = 0.01
 SAMPLER_LIMIT = 1.0
 SAMPLER = "sampler_percent_of_a_core"
 SAMPLER_MAX = f"{SAMPLER}_max"
+#: The services of Pitwall on the measured machine, with PostgreSQL and Redis.
+SERVICES_LIMIT, IDLE_LIMIT = 0.5, 1.0
+SERVICES = "services_percent_of_a_core"
+IDLE = f"{SERVICES}_idle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +44,12 @@ class Pair:
 Pairs = Mapping[Load, Sequence[Pair]]
 
 
-def measured(pairs_by_load: Pairs) -> dict[str, float]:
-    """Return ratios of Pitwall to direct loads, their distance from 1, and the sampler's CPU."""
-    values = {}
+def measured(pairs_by_load: Pairs, idle: float) -> dict[str, float]:
+    """Return ratios of Pitwall to direct loads, their distance from 1, and CPU of Pitwall.
+
+    `idle`: CPU seconds of the services per second without work.
+    """
+    values: dict[str, float] = {}
     for load, pairs in pairs_by_load.items():
         for metric in METRICS:
             ratio = _ratio(pairs, metric, lambda pair: pair.comparable)
@@ -53,16 +60,24 @@ def measured(pairs_by_load: Pairs) -> dict[str, float]:
                 read = _ratio(pairs, metric, lambda pair: pair.pitwall.figures)
                 values[f"{load.key}_{metric}_as_read_ratio"] = read.estimate
     shares = _sampler_percents(pairs_by_load)
-    return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares)}
+    services = [pair.pitwall.services_share for pairs in pairs_by_load.values() for pair in pairs]
+    known = [100 * share for share in services if share is not None]
+    if known:
+        values[SERVICES] = median(known)
+    return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares), IDLE: 100 * idle}
 
 
-def build_requirements(pairs_by_load: Pairs) -> dict[str, Requirement | None]:
-    """Return limits with the same keys; None is only reported."""
-    limits = {"_deviation": Requirement(relation="<=", limit=TOLERANCE)}
-    limits[SAMPLER] = Requirement(relation="<", limit=SAMPLER_LIMIT)
+def build_requirements(values: Iterable[str]) -> dict[str, Requirement | None]:
+    """Return limits for the keys of `measured`; None is only reported."""
+    limits = {
+        "_deviation": Requirement(relation="<=", limit=TOLERANCE),
+        SAMPLER: Requirement(relation="<", limit=SAMPLER_LIMIT),
+        SERVICES: Requirement(relation="<", limit=SERVICES_LIMIT),
+        IDLE: Requirement(relation="<", limit=IDLE_LIMIT),
+    }
     return {
         key: next((limit for end, limit in limits.items() if key.endswith(end)), None)
-        for key in measured(pairs_by_load)
+        for key in values
     }
 
 
@@ -117,6 +132,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "pitwall": asdict(reading.figures),
         "pitwall_as_printed": asdict(reading.as_printed) if reading.as_printed else None,
         "sampler_share": reading.sampler_share,
+        "services_share": reading.services_share,
         "validity": reading.validity,
     }
 
