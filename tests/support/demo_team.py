@@ -124,7 +124,10 @@ def make_demo_team(folder: Path) -> DemoTeam:
 def _imports(member: Member) -> object:
     """Add a running, a failed and a finished import; return the id of the last."""
     token = create_token(member=member, name="nightly").token
-    fields = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
+    fields = {
+        "team": member.team, "sender": member.user, "token": token, "project": "server",
+        "size": 31_000_000,
+    }  # fmt: skip
     now = utc_now()
     done = ResultImport.objects.create(
         **fields, name="2025.jsonl.gz", state=ImportState.DONE, checked=180_000, total=180_000,
