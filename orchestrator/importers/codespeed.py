@@ -78,6 +78,6 @@ def _parse_better(result: Node) -> Better:
         return "lower"
     if isinstance(less.value, bool):
         return "lower" if less.value else "higher"
-    if less.value not in _DIRECTIONS:
+    if not isinstance(less.value, str) or less.value not in _DIRECTIONS:
         raise less.fault("expected true or false")
     return _DIRECTIONS[less.value]

@@ -44,14 +44,14 @@ def _list_results(whole: Node) -> Iterator[Node]:
 
 
 def _iterate_rows(result: Node) -> Iterator[Row]:
-    stats = result.get("stats")
+    tags, stats = result["tags"], result.get("stats")
     if stats is None:
         return
     unit = _read_text(stats, "unit")
     kind = classify_unit(unit)
     more: dict[str, Any] = {
         **_read_commit(result),
-        "suite": _read_text(result["tags"], "suite"),
+        "suite": _read_text(tags, "suite"),
         "environment": _read_environment(result),
         "parameters": _read_parameters(result),
         "measured_at": result["timestamp"].instant(),

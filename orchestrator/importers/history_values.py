@@ -20,11 +20,9 @@ from orchestrator.loadtools.script_metrics import PREFIX
 #: The most values of a history.
 MOST_VALUES = 200_000
 #: Statistics that describe the spread of a value; they are no values of a series.
-SPREAD = frozenset(
-    {"range", "sd", "min", "max", "q1", "q3", "iqr", "q25", "q75", "lower", "upper", "ci99 low",
-     "ci99 high", "number", "repeat"}
-)  # fmt: skip
-_RUN = re.compile(r"run \d+")
+SPREAD = frozenset({"range", "sd", "min", "max", "q1", "q3", "iqr", "lower", "upper"})
+#: Formats whose results may have other statistics than one main value: `median of 3`.
+_OWN = ("csv", "json")
 #: The host and the benchmark of results that name none.
 HOST, BENCHMARK = "imported", "imported"
 _LONGEST_SLUG, _LONGEST_NAME, _LONGEST_TEXT = 60, 40, 200
@@ -87,7 +85,7 @@ def read_history(name: str, content: bytes, options: HistoryOptions) -> HistoryF
     values: list[HistoryValue] = []
     unknown = spread = 0
     for number, row in enumerate(_read_rows(chosen, files), 1):
-        if row.statistic in SPREAD or _RUN.fullmatch(row.statistic):
+        if _is_spread(row, chosen):
             spread += 1
         elif row.value is None:
             unknown += 1
@@ -100,6 +98,12 @@ def read_history(name: str, content: bytes, options: HistoryOptions) -> HistoryF
     if not values:
         raise InvalidRequestError(f"{name} has no values", field="file")
     return HistoryFile(format=chosen.name, values=tuple(values), unknown=unknown, spread=spread)
+
+
+def _is_spread(row: Row, chosen: Format) -> bool:
+    if chosen.name in _OWN:
+        return row.statistic in SPREAD
+    return bool(row.statistic)
 
 
 def get_history_format(name: str) -> Format:

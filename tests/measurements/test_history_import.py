@@ -104,9 +104,7 @@ def test_equal_values_of_one_file_are_all_kept(world: World, tmp_path: Path) -> 
     assert point.trials == 3
 
 
-def test_the_preview_describes_the_file_and_stores_nothing(
-    world: World, tmp_path: Path
-) -> None:
+def test_the_preview_describes_the_file_and_stores_nothing(world: World, tmp_path: Path) -> None:
     unknown = "f" * 40
     content = build_data_js([*world.shas, unknown], names=["one", "two"], suite="end_to_end")
     row = queue_content(world.alice, content, tmp_path)

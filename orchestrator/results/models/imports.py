@@ -93,6 +93,20 @@ class ResultImport(models.Model):
         return self.done - self.accepted
 
     @property
+    def has_preview(self) -> bool:
+        """Return whether the preview of a history is complete."""
+        return self.preview is not None and "format" in self.preview
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == ImportState.READY
+
+    @property
+    def is_going_on(self) -> bool:
+        """Return whether a worker processes it, or will do so."""
+        return self.state in (ImportState.QUEUED, ImportState.RUNNING)
+
+    @property
     def has_ended(self) -> bool:
         return self.state in IMPORT_ENDED
 
