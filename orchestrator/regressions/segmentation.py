@@ -5,11 +5,11 @@ analyses their series in one transaction: if a worker dies, the next one finds t
 """
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from django.db import OperationalError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_stored_spec
@@ -19,7 +19,7 @@ from orchestrator.loadtools.metrics import find_metric
 from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
 from orchestrator.regressions.revision import store_changes
-from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Series, SeriesDetection
+from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Point, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(days=1)
 POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
 #: The first of these have too few points before them for a result.
 EDGE = 20
+#: A change needs three points on each side.
+LEAST_POINTS = 6
 #: The smallest change that is searched for.
 LEAST_CHANGE = 0.02
 
@@ -118,6 +120,7 @@ def detect_changes(series: Iterable[int], imported: Collection[int] = ()) -> Non
         metrics = judged[row.benchmark_id]
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
+    wanted = _select_long(wanted)
     begins = load_series_baselines(wanted)
     detected = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
@@ -126,6 +129,15 @@ def detect_changes(series: Iterable[int], imported: Collection[int] = ()) -> Non
         most = POINTS_THEN if row.pk in detected and not is_old else POINTS_AT_FIRST
         since = baseline.commit.position if baseline else None
         _detect_in_series(row, most, since=since, is_old=is_old)
+
+
+def _select_long(series: Sequence[Series]) -> list[Series]:
+    """Return the series with enough points for a change, and those that had enough before."""
+    counts = Point.objects.filter(series__in=series).values("series").annotate(n=Count("*"))
+    long = {pk for pk, n in counts.values_list("series", "n") if n >= LEAST_POINTS}
+    before = SeriesDetection.objects.filter(series__in=series)
+    long.update(before.values_list("pk", flat=True))
+    return [each for each in series if each.pk in long]
 
 
 def _detect_in_series(series: Series, most: int, *, since: int | None, is_old: bool) -> None:
