@@ -43,11 +43,12 @@ def store_dated_commits(project: Project, batch: Sequence[ReportedCommit]) -> No
 
 def _make_room(project: Project, dates: Sequence[datetime]) -> list[int]:
     """Return the positions of new commits with these dates, which are in order."""
-    rows = list(
-        project.commits.filter(position__isnull=False)
-        .order_by("position")
-        .values_list("position", "committed_at")
-    )
+    ordered = project.commits.filter(position__isnull=False).order_by("position")
+    rows = [
+        (position, at)
+        for position, at in ordered.values_list("position", "committed_at")
+        if position is not None
+    ]
     # Dates may decrease along a branch; a new commit comes after all that are not newer.
     newest = list(accumulate((at for _, at in rows), max))
     after_last = rows[-1][0] + 1 if rows else 0

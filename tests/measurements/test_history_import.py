@@ -1,5 +1,6 @@
 """Histories of other tools become series of the project, with one point for each value."""
 
+import csv
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from orchestrator.alerts.alert_rules import apply_alert_rules
 from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks import filing
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.core.clock import utc_now
@@ -17,6 +19,8 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
+from orchestrator.importers import archive, history_values
+from orchestrator.importers.registry import HISTORY_FORMATS
 from orchestrator.measurements import bulk_import, history_import, import_steps
 from orchestrator.measurements.history_import import discard_history, start_history
 from orchestrator.measurements.import_steps import import_some, prune_imports
@@ -79,6 +83,35 @@ def test_a_history_becomes_series_with_a_point_per_value(
     assert [point.commit.sha for point in points] == long_history
     assert points[1].mean == pytest.approx(60_031e-9)
     assert points[1].at == START + DAY
+
+
+GOLDEN = Path(__file__).parents[1] / "importers" / "golden"
+GOLDEN_FILES = sorted(
+    path
+    for path in GOLDEN.iterdir()
+    if not path.name.endswith(".rows.csv") and path.stem.startswith(tuple(HISTORY_FORMATS))
+)
+
+
+@pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.stem)
+def test_every_format_is_recognised_and_becomes_as_many_points_as_values(
+    world: World, tmp_path: Path, path: Path
+) -> None:
+    """The golden rows say how many values a file has."""
+    with (GOLDEN / f"{path.stem}.rows.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["value"]]
+    own = path.stem in ("csv", "json")
+    expected = sum(own or not row["statistic"] for row in rows)
+    for accepted in (expected, 0):
+        row = import_history(
+            world.alice, path.read_bytes(), tmp_path, name=path.name, commit=world.shas[0]
+        )
+        assert path.stem.startswith(row.preview["format"])
+        assert (row.state, row.faults) == ("done", [])
+        assert (row.accepted, row.done) == (accepted, expected)
+    assert Reading.objects.count() == expected
+    points = Point.objects.values_list("trials", flat=True)
+    assert sum(points) == expected
 
 
 def test_a_repeated_import_adds_nothing_and_a_longer_file_adds_the_rest(
@@ -277,8 +310,6 @@ def test_a_shift_after_an_imported_history_raises_an_alert(
 def test_commits_older_than_those_that_were_filed_keep_their_order(
     world: World, long_history: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orchestrator.benchmarks import filing
-
     monkeypatch.setattr(filing, "HISTORY_LIMIT", 10)
     project = create_project(
         member=world.alice, slug="deep", name="Deep", repository_url=str(world.repository)
@@ -382,8 +413,6 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_position(
 def test_too_many_values_and_bytes_are_refused(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from orchestrator.importers import archive, history_values
-
     monkeypatch.setattr(history_values, "MOST_VALUES", 2)
     row = queue_content(world.alice, build_data_js(world.shas), tmp_path)
     run_imports()

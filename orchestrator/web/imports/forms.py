@@ -1,5 +1,7 @@
 """The forms that send a history of another tool, and start its import."""
 
+from __future__ import annotations
+
 import zipfile
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -30,7 +32,7 @@ class FilesField(forms.FileField):
 
     widget = FilesInput
 
-    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile[Any]]:
         files = data if isinstance(data, list | tuple) else [data]
         cleaned = [super(FilesField, self).clean(each, initial) for each in files or [None]]
         size = sum(each.size for each in cleaned)
@@ -45,10 +47,7 @@ class FilesField(forms.FileField):
 class HistoryForm(TeamForm):
     """Empty options: as the file says."""
 
-    renamed = {"file": "files"}
-
-    files = FilesField(
-        label="File",
+    file = FilesField(
         help_text=f"At most {MAX_BYTES // 1024**2} MiB. Several result files of asv, or a .zip of "
         "its results folder, are one history.",
     )
@@ -84,12 +83,12 @@ class HistoryForm(TeamForm):
         self.fields["project"].choices = [(each.slug, each.name) for each in projects]  # type: ignore[attr-defined]
 
     def get_name(self) -> str:
-        files = self.cleaned_data["files"]
+        files = self.cleaned_data["file"]
         return str(files[0].name if len(files) == 1 else f"{len(files)} files.zip")[-100:]
 
     def write_to(self, target: IO[bytes]) -> None:
         """Write the file; several files as a .zip."""
-        write_files(self.cleaned_data["files"], target)
+        write_files(self.cleaned_data["file"], target)
 
     def build_options(self) -> HistoryOptions:
         return HistoryOptions(**{name: self.cleaned_data[name] for name in OPTIONS})
@@ -104,7 +103,7 @@ class StartForm(TeamForm):
     )
 
 
-def write_files(files: Sequence[UploadedFile], target: IO[bytes]) -> None:
+def write_files(files: Sequence[UploadedFile[Any]], target: IO[bytes]) -> None:
     if len(files) == 1:
         for part in files[0].chunks():
             target.write(part)

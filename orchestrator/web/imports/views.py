@@ -51,7 +51,7 @@ def new_history(request: HttpRequest, member: Member) -> HttpResponse:
         try:
             made = _queue(member, form)
         except FORM_ERRORS as error:
-            form.show_error(error, default="files")
+            form.show_error(error, default="file")
         else:
             return redirect("import", made.pk)
     return render(request, "imports/new.html", {"form": form}, status=form.status)

@@ -29,7 +29,7 @@ def _nothing_remembered() -> Any:
 
 def post(client: Client, *files: tuple[str, bytes], **fields: str) -> Any:
     sent = [SimpleUploadedFile(name, content) for name, content in files]
-    return client.post(reverse("import-new"), {"project": "server", "files": sent, **fields})
+    return client.post(reverse("import-new"), {"project": "server", "file": sent, **fields})
 
 
 def text(client: Client, pk: UUID) -> str:
