@@ -1,6 +1,8 @@
 """The files of an upload: a single file, or the members of a .zip."""
 
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -10,6 +12,11 @@ from orchestrator.importers.document import FileFaultError
 #: Limits of an upload after it is unpacked.
 MAX_FILES = 20_000
 MAX_BYTES = 64 * 1024**2
+#: What the standard library raises for a damaged, encrypted or unsupported archive.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, NotImplementedError,
+    RuntimeError, EOFError, ValueError, OSError,
+)  # fmt: skip
 _ZIP = b"PK\x03\x04"
 
 
@@ -22,7 +29,7 @@ def unpack_files(name: str, content: bytes) -> Mapping[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read_members(archive)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except _DAMAGED as error:
         raise FileFaultError("", f"{name} is not a .zip that can be read: {error}") from error
 
 
