@@ -24,6 +24,7 @@ from orchestrator.benchmarks.selectors import load_project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.importers.history_values import HistoryOptions, get_history_format, read_history
+from orchestrator.measurements.age_check import find_age_errors
 from orchestrator.measurements.history_plan import (
     HistoryPlan,
     build_preview,
@@ -110,8 +111,11 @@ def read_plan(row: ResultImport, member: Member, path: Path) -> HistoryPlan:
 
 def preview_plan(plan: HistoryPlan, *, fetch_problem: str) -> dict[str, object]:
     """Return the preview as JSON; InvalidRequestError if a value cannot be stored."""
-    for _ in build_results(plan, keep_unknown=True):
-        pass
+    results = [each for each in build_results(plan, keep_unknown=True) if each.at is not None]
+    # Sorted by time: the first is the oldest.
+    benchmark = Benchmark(project=plan.project)
+    for fault in find_age_errors([benchmark], results[:1], utc_now()).values():
+        raise InvalidRequestError(f"the oldest result cannot be imported: {fault}")
     return asdict(build_preview(plan, fetch_problem=fetch_problem))
 
 

@@ -32,6 +32,7 @@ from orchestrator.results.models import (
     Point,
     Reading,
     ResultImport,
+    Retention,
     Series,
 )
 from tests.support.factories import commit_files, git
@@ -408,6 +409,21 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_position(
     assert row.state == "failed"
     assert words in row.faults[0][1]
     assert not Reading.objects.exists()
+
+
+def test_a_history_that_is_older_than_the_retention_is_refused_in_the_preview(
+    world: World, tmp_path: Path
+) -> None:
+    Retention.objects.update_or_create(
+        project=world.project,
+        defaults={"files_days": 5, "distributions_days": 6, "trials_days": 7},
+    )
+    row = queue_content(world.alice, build_data_js(world.shas), tmp_path)
+    run_imports()
+    row.refresh_from_db()
+    assert row.state == "failed"
+    assert "the oldest result cannot be imported: it is older than the 7 days" in row.faults[0][1]
+    assert not Benchmark.objects.filter(slug="pipeline").exists()
 
 
 def test_too_many_values_and_bytes_are_refused(
