@@ -49,6 +49,8 @@ def match_commits(
         tagged = {name: tags.get(name) or tags.get(f"v{name}") for name in others}
         by_name |= {name: sha for name, sha in tagged.items() if sha}
     by_date = lookup.find_commits_at(project.default_branch, moments) if lookup else {}
+    stored = _list_stored(project, {build_hash(name) for name in set(names) - by_name.keys()})
+    by_name |= {name: build_hash(name) for name in names if build_hash(name) in stored}
     return CommitMatches(by_name=by_name, by_date=by_date)
 
 
@@ -99,10 +101,15 @@ def _match_stored(project: Project, prefixes: Collection[str]) -> dict[str, str]
     return {prefix: shas.pop() for prefix, shas in matches.items() if len(shas) == 1}
 
 
+def _list_stored(project: Project, shas: Collection[str]) -> set[str]:
+    """Return those hashes under which names of an earlier file are stored."""
+    return set(project.commits.filter(sha__in=list(shas)).values_list("sha", flat=True))
+
+
 def _list_missing(project: Project, shas: Iterable[str]) -> list[str]:
     wanted = list(shas)
-    known = set(project.commits.filter(sha__in=wanted).values_list("sha", flat=True))
-    return [sha for sha in wanted if sha not in known]
+    stored = _list_stored(project, wanted)
+    return [sha for sha in wanted if sha not in stored]
 
 
 def _store_older(project: Project, shas: Collection[str]) -> None:

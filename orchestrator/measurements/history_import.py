@@ -111,10 +111,11 @@ def read_plan(row: ResultImport, member: Member, path: Path) -> HistoryPlan:
 
 def preview_plan(plan: HistoryPlan, *, fetch_problem: str) -> dict[str, object]:
     """Return the preview as JSON; InvalidRequestError if a value cannot be stored."""
-    results = [each for each in build_results(plan, keep_unknown=True) if each.at is not None]
-    # Sorted by time: the first is the oldest.
-    benchmark = Benchmark(project=plan.project)
-    for fault in find_age_errors([benchmark], results[:1], utc_now()).values():
+    results = list(build_results(plan, keep_unknown=True))
+    # They are sorted by time.
+    oldest = [each for each in results if each.at is not None][:1]
+    benchmarks = [Benchmark(project=plan.project) for _ in oldest]
+    for fault in find_age_errors(benchmarks, oldest, utc_now()).values():
         raise InvalidRequestError(f"the oldest result cannot be imported: {fault}")
     return asdict(build_preview(plan, fetch_problem=fetch_problem))
 
