@@ -111,13 +111,19 @@ def read_plan(row: ResultImport, member: Member, path: Path) -> HistoryPlan:
 
 def preview_plan(plan: HistoryPlan, *, fetch_problem: str) -> dict[str, object]:
     """Return the preview as JSON; InvalidRequestError if a value cannot be stored."""
-    results = list(build_results(plan, keep_unknown=True))
-    # They are sorted by time.
-    oldest = [each for each in results if each.at is not None][:1]
-    benchmarks = [Benchmark(project=plan.project) for _ in oldest]
-    for fault in find_age_errors(benchmarks, oldest, utc_now()).values():
-        raise InvalidRequestError(f"the oldest result cannot be imported: {fault}")
+    oldest = None
+    for result in build_results(plan, keep_unknown=True):
+        # They are sorted by time.
+        if oldest is None and result.at is not None:
+            oldest = result
+    if oldest is not None:
+        _check_age(plan.project, oldest)
     return asdict(build_preview(plan, fetch_problem=fetch_problem))
+
+
+def _check_age(project: Project, oldest: ResultIn) -> None:
+    for fault in find_age_errors([Benchmark(project=project)], [oldest], utc_now()).values():
+        raise InvalidRequestError(f"the oldest result cannot be imported: {fault}")
 
 
 def is_fetch_needed(row: ResultImport, plan: HistoryPlan) -> bool:

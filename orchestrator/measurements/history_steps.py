@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 
 from django.db import transaction
@@ -66,5 +67,8 @@ def _convert(row: ResultImport, member: Member, path: Path, record: Record) -> N
 
 
 def _pack(results: Iterable[ResultIn]) -> bytes:
-    lines = (each.model_dump_json(exclude_defaults=True) for each in results)
-    return gzip.compress("\n".join(lines).encode(), mtime=0)
+    packed = BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
+        for each in results:
+            file.write(each.model_dump_json(exclude_defaults=True).encode() + b"\n")
+    return packed.getvalue()
