@@ -9,11 +9,14 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import load_benchmarks
 from orchestrator.importers.document import parse_instant
 from orchestrator.measurements.history_import import (
     discard_history,
@@ -74,7 +77,7 @@ def _queue(member: Member, form: HistoryForm) -> ResultImport:
 def result_import(request: HttpRequest, member: Member, import_id: UUID) -> HttpResponse:
     """Show one import, which reloads itself while it is processed."""
     record = import_for(member, import_id)
-    return _show_import(request, record, StartForm(member))
+    return _show_import(request, member, record, StartForm(member))
 
 
 @for_member
@@ -90,7 +93,7 @@ def start(request: HttpRequest, member: Member, import_id: UUID) -> HttpResponse
             form.show_error(error)
         else:
             return redirect("import", import_id)
-    return _show_import(request, record, form)
+    return _show_import(request, member, record, form)
 
 
 @for_member
@@ -102,10 +105,25 @@ def discard(request: HttpRequest, member: Member, import_id: UUID) -> HttpRespon
     return redirect("imports")
 
 
-def _show_import(request: HttpRequest, record: ResultImport, form: StartForm) -> HttpResponse:
+def _show_import(
+    request: HttpRequest, member: Member, record: ResultImport, form: StartForm
+) -> HttpResponse:
     preview = _build_preview(record.preview) if record.preview and record.has_preview else None
-    context = {"import": record, "preview": preview, "form": form}
+    context = {
+        "import": record,
+        "preview": preview,
+        "benchmarks": _load_imported_benchmarks(member, record, preview) if preview else [],
+        "form": form,
+    }
     return render(request, "imports/detail.html", context, status=form.status)
+
+
+def _load_imported_benchmarks(
+    member: Member, record: ResultImport, preview: Mapping[str, Any]
+) -> QuerySet[Benchmark]:
+    """Return the benchmarks of a history that exist; one without known commits may be left out."""
+    slugs = [each["slug"] for each in preview["benchmarks"]]
+    return load_benchmarks(member).filter(project__slug=record.project, slug__in=slugs)
 
 
 def _build_preview(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,6 +71,19 @@ def test_a_history_is_previewed_and_imported(world: World, alice: Client) -> Non
     assert alice.get("/").status_code == 200
 
 
+def test_charts_are_linked_only_for_benchmarks_with_results(world: World, alice: Client) -> None:
+    unknown = "suite,metric,value,commit\nnone,script.x_s,1,{}\nsome,script.x_s,2,{}\n"
+    content = unknown.format("e" * 40, world.shas[0]).encode()
+    post(alice, ("old.csv", content))
+    row = ResultImport.objects.get()
+    run_imports()
+    alice.post(reverse("import-start", args=[row.pk]), {"unknown_commits": "skip"})
+    run_imports()
+    page = text(alice, row.pk)
+    assert "Show the charts of some" in page
+    assert "Show the charts of none" not in page
+
+
 def test_several_result_files_of_asv_are_one_history(world: World, alice: Client) -> None:
     golden = (GOLDEN / "asv.json").read_text()
     files = [
