@@ -249,6 +249,20 @@ def test_unknown_commits_are_placed_by_their_dates(world: World, tmp_path: Path)
     )
 
 
+def test_many_unknown_commits_keep_their_places_when_the_branch_grows(
+    world: World, tmp_path: Path
+) -> None:
+    unknown = [f"{n:040x}" for n in range(1, 61)]
+    import_history(world.alice, build_data_js(unknown), tmp_path)
+    new = commit_files(world.repository, {"file.txt": "new\n"}, 9)
+    fetch_now(world.project)
+    import_history(world.alice, build_data_js([new]), tmp_path)
+    line = world.project.commits.filter(mainline=True, position__isnull=False)
+    ordered = list(line.order_by("position").values_list("sha", flat=True))
+    assert ordered == [*world.shas, *unknown, new]
+    assert Point.objects.filter(position__isnull=False).count() == 61
+
+
 def test_a_file_with_dates_only_belongs_to_the_newest_commit_of_its_date(
     world: World, tmp_path: Path
 ) -> None:
