@@ -33,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(commands.add_parser("run", help="start a run, and wait for it with --wait"))
     _add_wait(commands.add_parser("wait", help="wait until a run has ended"))
     _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
-    _import(commands.add_parser("import", help="send finished results from files"))
+    _import(commands.add_parser("import", help="send finished results, or a history, from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
     hosts = commands.add_parser("hosts", help="list the team's hosts, and which are free")
     hosts.add_argument("--json", action="store_true", help="print the response of the API")
@@ -98,8 +98,33 @@ def _compare(compare: argparse.ArgumentParser) -> None:
 
 
 def _import(files: argparse.ArgumentParser) -> None:
-    files.add_argument("files", nargs="+", metavar="FILE", help=".jsonl or .csv, also with .gz")
-    files.add_argument("--project", metavar="NAME", help="project of results that name none")
+    files.add_argument(
+        "files", nargs="+", metavar="FILE",
+        help=".jsonl or .csv, also with .gz; for a history also the results folder of asv",
+    )  # fmt: skip
+    files.add_argument(
+        "--project", metavar="NAME",
+        help="project of results that name none; required for a history",
+    )  # fmt: skip
+    history = files.add_argument_group("history of another tool")
+    history.add_argument(
+        "--as-history", action="store_true",
+        help="files of asv, Bencher, Codespeed, Conbench, github-action-benchmark or "
+        "the-benchmarker, or CSV or JSON of results",
+    )  # fmt: skip
+    history.add_argument("--preview", action="store_true", help="show the preview, import nothing")
+    history.add_argument(
+        "--unknown-commits", choices=("keep", "skip"),
+        help="keep commits that are not in the repository, with their dates, or skip their "
+        "results (default: keep, unless all are unknown)",
+    )  # fmt: skip
+    history.add_argument("--format", metavar="NAME", help="default: recognised by the content")
+    history.add_argument("--benchmark", metavar="NAME", help="instead of the names in the file")
+    history.add_argument("--host", metavar="NAME", help="instead of the machines in the file")
+    history.add_argument("--commit", metavar="REF", help="commit of results that name none")
+    history.add_argument(
+        "--better", choices=("lower", "higher"), help="of values whose direction is not given"
+    )
 
 
 def _export(export: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> 
     for number, name in enumerate(args.files):
         path = _check_file(Path(name))
         progress.show(number, len(args.files), f"sending {path.name}")
-        content_type, body = _build_multipart(path)
+        content_type, body = build_multipart(path.name, path.read_bytes())
         answer = client.ask(
             "POST",
             "results/files",
@@ -36,17 +36,20 @@ def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> 
             headers={"Content-Type": content_type},
         ).data()
         if "state" in answer:
-            answer = _import_ended(answer, path.name, client, progress)
+            answer = wait_for_import(answer, path.name, client, progress)
         progress.end()
         print(f"{name}: {answer['accepted']} new, {answer['repeated']} already stored")
     return PASS
 
 
-def _import_ended(
+def wait_for_import(
     answer: dict[str, Any], name: str, client: Client, progress: Progress
 ) -> dict[str, Any]:
-    """Wait until a worker of the server has imported a large file; RefusedError if that fails."""
-    while answer["state"] not in ("done", "failed"):
+    """Wait until a worker of the server has imported a file, or written the preview of a history.
+
+    Raise RefusedError if that fails.
+    """
+    while answer["state"] not in ("ready", "done", "failed"):
         if answer["total"] is None:
             progress.show(0, 1, f"{name}: checking")
         else:
@@ -78,15 +81,15 @@ def _check_file(path: Path) -> Path:
     return path
 
 
-def _build_multipart(path: Path) -> tuple[str, bytes]:
+def build_multipart(name: str, content: bytes) -> tuple[str, bytes]:
     """Return content type and body as multipart/form-data; the standard library lacks it."""
     edge = uuid.uuid4().hex
-    name = path.name.replace("\\", "_").replace('"', "_")
+    name = name.replace("\\", "_").replace('"', "_")
     head = (
         f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
         "Content-Type: application/octet-stream\r\n\r\n"
     )
-    body = head.encode() + path.read_bytes() + f"\r\n--{edge}--\r\n".encode()
+    body = head.encode() + content + f"\r\n--{edge}--\r\n".encode()
     return f"multipart/form-data; boundary={edge}", body
 
 

@@ -18,6 +18,7 @@ from .comparing import compare
 from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError
 from .files import export, send_files
 from .following import wait_for_end
+from .histories import send_histories
 from .hosts import list_hosts
 from .local import measure_here
 from .starting import start_run
@@ -61,7 +62,8 @@ def _run_command(args: argparse.Namespace, progress: Progress) -> int:
     if args.command == "compare":
         return compare(args, client)
     if args.command == "import":
-        return send_files(args, client, progress)
+        send = send_histories if args.as_history else send_files
+        return send(args, client, progress)
     if args.command == "export":
         return export(args, client, progress)
     return list_hosts(args, client)

@@ -55,8 +55,10 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("favicon definition-schema command-line", see=ANYBODY),
     **_build_page_rows("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
     **_build_page_rows("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
-    # Forges authenticate with a signature.
-    **_build_page_rows("logout openid_connect_login forge-hook", do=ANYBODY),
+    # Forges authenticate with a signature, clients of Codespeed with a token (as POST /results).
+    **_build_page_rows(
+        "logout openid_connect_login forge-hook codespeed-results codespeed-result", do=ANYBODY
+    ),
     # For a user, whatever their role in teams; and for the steps of a log-in.
     **_build_page_rows(
         """account mfa_index account_change_password account_set_password account_reauthenticate
@@ -72,14 +74,14 @@ PAGES: Mapping[str, PageRow] = {
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
-        schedules benchmarks members sharing settings-quotas project-badges badge-value
+        import schedules benchmarks members sharing settings-quotas project-badges badge-value
         badge-verdict embed channel delivery project-fetch""",
         see=VIEWER,
     ),
     # Forms that viewers may view, to learn what can be requested.
     **_build_page_rows(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
-        profiles settings alerts-change report-save""",
+        import-new profiles settings alerts-change report-save""",
         see=VIEWER,
         do=MEMBER,
     ),
@@ -90,7 +92,7 @@ PAGES: Mapping[str, PageRow] = {
         history-confirm alert-change alert-confirm report-delete host-golden
         host-golden-remove host-golden-reset host-calibrate host-maintenance host-release
         benchmark-repository-definition project-pin project-pin-remove
-        reference-catalogue reference-remove schedule-enable
+        reference-catalogue reference-remove import-start import-discard schedule-enable
         schedule-delete token-revoke channel-test delivery-redeliver forge-answer
         share-revoke project-fetch-now""",
         do=MEMBER,
@@ -218,6 +220,9 @@ OPERATIONS: Mapping[str, OperationRow] = {
         """
         POST /results
         POST /results/files
+        POST /results/histories
+        POST /results/imports/{import_id}/start
+        DELETE /results/imports/{import_id}
         """,
         MEMBER,
         RESULTS,

@@ -44,20 +44,29 @@ class BearerToken(HttpBearer):
     """`Authorization: Bearer pw_…`, with a token from the team's settings."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
-        try:
-            member = load_token_member(token.strip())
-        except NotFoundError as error:
-            log_wrong_token(request, str(error))
-            raise AuthenticationError(message=str(error)) from error
-        assert member.token is not None, "it was found by one"
-        request.has_valid_token = True  # type: ignore[attr-defined]
-        rate = _count_request_once(request, member.token)
-        request.rate = rate  # type: ignore[attr-defined]
-        if rate is not None and rate.is_exceeded:
-            raise TooManyRequestsError(rate)
-        record_token_use(token=member.token)
-        check_operation(member, name_operation(request))
-        return Caller(member=member, token=member.token)
+        return authenticate_token(request, token, name_operation(request))
+
+
+def authenticate_token(request: HttpRequest, secret: str, operation: str) -> Caller:
+    """Return the caller if the token may use this operation.
+
+    Raise AuthenticationError for a token that is not valid, PermissionRefusedError for one that may
+    not use it, and TooManyRequestsError beyond its rate limit.
+    """
+    try:
+        member = load_token_member(secret.strip())
+    except NotFoundError as error:
+        log_wrong_token(request, str(error))
+        raise AuthenticationError(message=str(error)) from error
+    assert member.token is not None, "it was found by one"
+    request.has_valid_token = True  # type: ignore[attr-defined]
+    rate = _count_request_once(request, member.token)
+    request.rate = rate  # type: ignore[attr-defined]
+    if rate is not None and rate.is_exceeded:
+        raise TooManyRequestsError(rate)
+    record_token_use(token=member.token)
+    check_operation(member, operation)
+    return Caller(member=member, token=member.token)
 
 
 def _count_request_once(request: HttpRequest, token: ApiToken) -> Rate | None:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from orchestrator.api.errors import MEDIA_TYPE, build_problem
 from orchestrator.api.rate_limits import TooManyRequestsError
+from orchestrator.core.api_paths import is_for_programs
 from orchestrator.operations.rates import count_visitor
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -58,16 +59,17 @@ def answer_head(get_response: GetResponse) -> GetResponse:
 
 
 def limited_visitors(get_response: GetResponse) -> GetResponse:
-    """Answer 429 below /api/ beyond the rate limit of an address, without a valid token.
+    """Answer 429 to a program beyond the rate limit of an address, without a valid token.
 
     The token is checked by the operation, so its validity is known only afterwards; other URLs do
     not check it.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith("/api/"):
+        if not is_for_programs(request.path):
             return get_response(request)
-        has_token = request.headers.get("Authorization", "").lower().startswith("bearer ")
+        sent = request.headers.get("Authorization", "").lower()
+        has_token = sent.startswith(("bearer ", "basic "))
         if not has_token:
             return _refuse_beyond_rate(request) or get_response(request)
         response = get_response(request)

@@ -86,6 +86,10 @@ def _find_newest_filed(project: Project, repository: Repository) -> Commit | Non
     """
     ordered = project.commits.filter(position__isnull=False).order_by("-position")
     held = [each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)]
+    if not held:
+        # An imported history may have more commits that only it names.
+        fetched = repository.select_fetched(list(ordered.values_list("sha", flat=True)))
+        held = list(ordered.filter(sha__in=fetched)[:LATER_THAN_KNOWN])
     return next((each for each in held if _is_filed(each, repository)), held[-1] if held else None)
 
 

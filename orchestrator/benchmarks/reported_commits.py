@@ -78,7 +78,7 @@ def _append_all(project: Project, batch: Sequence[ReportedCommit]) -> dict[str, 
     newest = project.commits.aggregate(newest=Max("position"))["newest"]
     rows = []
     for each in (each for each in batch if each.sha not in known):
-        row = _build_commit(project, each, newest)
+        row = build_reported_commit(project, each, _find_next_position(project, each, newest))
         newest = row.position if row.position is not None else newest
         rows.append(row)
     Commit.objects.bulk_create(rows, batch_size=1_000)
@@ -104,14 +104,21 @@ def _append_commit(project: Project, entry: ReportedCommit) -> Commit:
     known = project.commits.filter(sha=entry.sha).first()
     if known is not None:
         return known
-    row = _build_commit(project, entry, project.commits.aggregate(newest=Max("position"))["newest"])
+    newest = project.commits.aggregate(newest=Max("position"))["newest"]
+    row = build_reported_commit(project, entry, _find_next_position(project, entry, newest))
     row.save(force_insert=True)
     return row
 
 
-def _build_commit(project: Project, commit: ReportedCommit, newest: int | None) -> Commit:
-    """Return a commit after the `newest` position if it is on the default branch."""
-    is_main = commit.branch in ("", project.default_branch)
+def _find_next_position(project: Project, commit: ReportedCommit, newest: int | None) -> int | None:
+    """Return the position after the `newest` one if the commit is on the default branch."""
+    if commit.branch not in ("", project.default_branch):
+        return None
+    return (-1 if newest is None else newest) + 1
+
+
+def build_reported_commit(project: Project, commit: ReportedCommit, position: int | None) -> Commit:
+    """Return an unsaved row; with a position, the commit is on the default branch."""
     return Commit(
         project=project,
         sha=commit.sha,
@@ -119,6 +126,6 @@ def _build_commit(project: Project, commit: ReportedCommit, newest: int | None) 
         subject=commit.subject or f"Commit {commit.sha[:10]}",
         author=commit.author,
         committed_at=commit.committed_at or utc_now(),
-        position=(-1 if newest is None else newest) + 1 if is_main else None,
-        mainline=is_main,
+        position=position,
+        mainline=position is not None,
     )

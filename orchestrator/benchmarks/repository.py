@@ -31,7 +31,8 @@ PACK_TIMEOUT_S = 1800.0
 #: Time limit of repacking a mirror, and the least time between two.
 GC_TIMEOUT_S = 1800.0
 GC_PAUSE_S = 6 * 3600.0
-_FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
+#: The fields of `parse_commit`, as a format of git.
+COMMIT_FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
 #: 9999-12-31: Python has no later dates.
 _LATEST_DATE_S = 253_402_214_400
 
@@ -165,8 +166,8 @@ class Repository:
         return None if output is None else output.strip()
 
     def describe(self, sha: str) -> CommitFacts:
-        return _parse_commit(
-            self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n")
+        return parse_commit(
+            self._git("show", "--no-patch", f"--format={COMMIT_FIELDS}", sha).strip("\n")
         )
 
     def history(self, ref: str, *, limit: int) -> list[CommitFacts]:
@@ -307,10 +308,10 @@ class Repository:
         """Return commits, parents first."""
         # Subjects and names may contain any character except NUL.
         log = self._git(
-            "log", "-z", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}",
+            "log", "-z", "--topo-order", f"--max-count={limit}", f"--format={COMMIT_FIELDS}",
             *revisions, "--",
         )  # fmt: skip
-        return [_parse_commit(line) for line in reversed(log.split("\0")) if line]
+        return [parse_commit(line) for line in reversed(log.split("\0")) if line]
 
     def _clone(self, on_progress: Callable[[str], None] | None) -> None:
         clone = build_clone_path(self._mirror)
@@ -390,7 +391,7 @@ def _build_range(ref: str, without: str) -> tuple[str, ...]:
     return (ref, f"^{without}") if without else (ref,)
 
 
-def _parse_commit(line: str) -> CommitFacts:
+def parse_commit(line: str) -> CommitFacts:
     sha, parents, seconds, author, subject = line.split("\x1f", 4)
     return CommitFacts(
         sha=sha,

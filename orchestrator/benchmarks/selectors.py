@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
@@ -52,6 +52,13 @@ def _build_condition(member: Member) -> Q:
 
 def load_benchmarks(member: Member) -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(member.sees("project")).select_related("project")
+
+
+def load_defined_benchmarks(member: Member) -> QuerySet[Benchmark]:
+    """Return the benchmarks that Pitwall can measure; those of imported results have no
+    definition."""
+    defined = Definition.objects.filter(benchmark=OuterRef("pk"))
+    return load_benchmarks(member).filter(Exists(defined))
 
 
 def load_benchmarks_with_versions(member: Member) -> QuerySet[Any]:

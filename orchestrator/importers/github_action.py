@@ -20,17 +20,37 @@ def read(content: bytes) -> Iterator[Row]:
 
     The suite is the entry's name, the time that of the run and the commit its full id.
     """
-    whole = parse_document(_PREFIX.sub(b"", content).rstrip().removesuffix(b";"))
+    whole = parse_document(strip_script(content))
     for suite, entries in whole["entries"].fields():
         for entry in entries.items():
             fields = {
                 "suite": suite,
                 "measured_at": entry["date"].from_ms(),
-                "commit": entry["commit"]["id"].text(),
+                **_read_commit(entry["commit"]),
             }
             tool = entry.get("tool")
             for bench in entry["benches"].items():
                 yield from _iterate_rows(bench, "" if tool is None else tool.text(), fields)
+
+
+def strip_script(content: bytes) -> bytes:
+    """Return the JSON of a `data.js`; other content stays as it is."""
+    match = _PREFIX.match(content)
+    return content if match is None else content[match.end() :].rstrip().removesuffix(b";")
+
+
+def _read_commit(commit: Node) -> dict[str, Any]:
+    fields: dict[str, Any] = {"commit": commit["id"].text()}
+    message, author = commit.get("message"), commit.get("author")
+    if message is not None:
+        fields["subject"] = message.text().partition("\n")[0]
+    name = author and author.get("name")
+    if name is not None:
+        fields["author"] = name.text()
+    moment = commit.get("timestamp")
+    if moment is not None:
+        fields["committed_at"] = moment.instant()
+    return fields
 
 
 def _iterate_rows(bench: Node, tool: str, fields: dict[str, Any]) -> Iterator[Row]:

@@ -20,7 +20,8 @@ class Row:
 
     A `metric` of our registry is in our unit; any other keeps its name and unit. `value` is None if
     it is unknown, and `sentinel` is the text in its place (`-1.0`, `null`). `environment` names the
-    machine; `commit` is any name of the measured version.
+    machine; `commit` is any name of the measured version. `branch`, `subject`, `author` and
+    `committed_at` are what the file says about the commit.
     """
 
     metric: str
@@ -34,6 +35,10 @@ class Row:
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
     measured_at: datetime | None = None
     commit: str = ""
+    branch: str = ""
+    subject: str = ""
+    author: str = ""
+    committed_at: datetime | None = None
 
 
 def build_row(metric: str, figure: Figure, unit: str, **fields: Any) -> Row:

@@ -6,7 +6,9 @@ from decimal import Decimal
 _SIZES = {
     "ns": ("s", "1e-9"), "us": ("s", "1e-6"), "µs": ("s", "1e-6"), "μs": ("s", "1e-6"),
     "ms": ("s", "1e-3"), "s": ("s", "1"), "sec": ("s", "1"), "min": ("s", "60"), "m": ("s", "60"),
-    "h": ("s", "3600"),
+    "h": ("s", "3600"), "nanoseconds": ("s", "1e-9"), "microseconds": ("s", "1e-6"),
+    "milliseconds": ("s", "1e-3"), "second": ("s", "1"), "seconds": ("s", "1"),
+    "minutes": ("s", "60"), "bytes": ("B", "1"),
     "B": ("B", "1"), "KB": ("B", "1e3"), "MB": ("B", "1e6"), "GB": ("B", "1e9"),
     "KiB": ("B", "1024"), "MiB": ("B", "1048576"), "GiB": ("B", "1073741824"),
     "B/s": ("B/s", "1"), "KB/s": ("B/s", "1e3"), "MB/s": ("B/s", "1e6"), "GB/s": ("B/s", "1e9"),
@@ -15,6 +17,7 @@ _SIZES = {
     "ratio": ("ratio", "1"), "%": ("ratio", "0.01"),
     "count": ("count", "1"),
 }  # fmt: skip
+_PER_SECOND = frozenset({"s", "sec", "second"})
 _TIMES = frozenset(unit for unit, (kind, _) in _SIZES.items() if kind == "s")
 
 
@@ -31,6 +34,22 @@ def convert(value: float, unit: str, wanted: str) -> float:
             f"expected the unit {wanted} or one that can be converted to it, got {unit!r}"
         )
     return float(Decimal(repr(value)) * Decimal(known[1]) / Decimal(goal[1]))
+
+
+def convert_to_base(value: float, unit: str) -> tuple[float, str]:
+    """Return a value in the base unit of its kind, and that unit: `s`, `1/s`, `B`, `B/s`, `ratio`.
+
+    A time or a size per iteration counts as one (`ns/iter`, `B/op`). A value of another unit stays
+    as it is, with the unit "".
+    """
+    name = unit.strip()
+    head, _, per = (part.strip() for part in name.partition("/"))
+    if name not in _SIZES and _SIZES.get(head, ("",))[0] in ("s", "B"):
+        name = head
+    if name in _SIZES:
+        kind, size = _SIZES[name]
+        return float(Decimal(repr(value)) * Decimal(size)), "" if kind == "count" else kind
+    return value, "1/s" if per in _PER_SECOND else ""
 
 
 def parse_seconds(text: str) -> float | None:
@@ -50,4 +69,4 @@ def classify_unit(unit: str) -> str:
     head, _, per = unit.partition("/")
     if head.strip() in _TIMES:
         return "time"
-    return "rate" if per.strip() in ("s", "sec", "second") else "value"
+    return "rate" if per.strip() in _PER_SECOND else "value"

@@ -1,7 +1,8 @@
 """Metrics that a definition's own load program reports, under keys that start with `script.`.
 
 The end of the key is its unit: `script.upload_s`, `script.page_bytes`, `script.pages_per_s`,
-`script.hit_ratio`, `script.retries_count`.
+`script.hit_ratio`, `script.retries_count`. `script.score_higher` and `script.score_lower` are plain
+numbers of which higher or lower ones are better.
 """
 
 import re
@@ -9,7 +10,7 @@ from typing import Literal, NamedTuple
 
 PREFIX = "script."
 
-_KEY = re.compile(r"script\.([a-z][a-z0-9_]{0,39}?)_(per_s|s|bytes|ratio|count)\Z")
+_KEY = re.compile(r"script\.([a-z][a-z0-9_]{0,39}?)_(per_s|s|bytes|ratio|count|higher|lower)\Z")
 
 
 class Suffix(NamedTuple):
@@ -28,6 +29,8 @@ SUFFIXES = {
     # retries.
     "ratio": Suffix("ratio", "higher", False),
     "count": Suffix("count", "lower", False),
+    "higher": Suffix("count", "higher", True),
+    "lower": Suffix("count", "lower", True),
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 
@@ -101,13 +102,24 @@ GROUP BY series.id, each.commit_id, epoch, configuration, made.position
 ORDER BY series.id, each.commit_id, epoch, configuration
 {MERGE}"""
 _CHANGED = """
-INSERT INTO results_changedseries (series)
-SELECT found FROM (
+INSERT INTO results_changedseries (series, history_import_id)
+SELECT found, %s FROM (
     SELECT array_agg(DISTINCT series.id) AS found
     FROM (SELECT DISTINCT case_id, host_id, unnest(metrics) AS metric FROM incoming) wanted
     JOIN results_series series ON series.case_id = wanted.case_id
         AND series.host_id = wanted.host_id AND series.metric_id = wanted.metric
 ) whole WHERE found IS NOT NULL
+"""
+#: One note per hundred series instead of one per batch, so that each series is analysed once.
+_JOIN_CHANGED = """
+WITH notes AS (
+    DELETE FROM results_changedseries WHERE history_import_id = %s RETURNING series
+), changed AS (
+    SELECT id, row_number() OVER (ORDER BY id) / 100 AS part
+    FROM (SELECT DISTINCT unnest(series) AS id FROM notes) each
+)
+INSERT INTO results_changedseries (series, history_import_id)
+SELECT array_agg(id ORDER BY id), %s FROM changed GROUP BY part ORDER BY part
 """
 
 
@@ -217,19 +229,31 @@ def store_batch(
     project: str | None,
     name: str,
     note: Note = lambda new: None,
+    *,
+    history: UUID | None = None,
 ) -> int:
-    """Store the results of these lines in one transaction and return the number of new ones."""
+    """Store the results of these lines in one transaction and return the number of new ones.
+
+    `history`: the import that they belong to if they are a history; its changes are searched after
+    `join_changed_series`.
+    """
     results = [_set_project(_check_line(line), project) for line in lines]
     places = [f"line {line.number}" for line in lines]
     try:
-        new = _store_batch(member, results, places, f"file {name}", note)
+        new = _store_batch(member, results, places, f"file {name}", note, history)
     except IntegrityError:
         # A remembered row was deleted in the meantime.
         forget_cached()
-        new = _store_batch(member, results, places, f"file {name}", note)
+        new = _store_batch(member, results, places, f"file {name}", note, history)
     if load_quotas(member.team).storage_bytes is not None:
         add_stored_size(member, results, new)
     return new
+
+
+def join_changed_series(history: UUID) -> None:
+    """Prepare the search for changes in an imported history, at its end."""
+    with connection.cursor() as cursor:
+        cursor.execute(_JOIN_CHANGED, [history, history])
 
 
 def record_import_done(member: Member, name: str, accepted: int) -> None:
@@ -277,6 +301,7 @@ def _store_batch(
     places: Sequence[str],
     source: str,
     note: Note,
+    history: UUID | None,
 ) -> int:
     """Store a batch and return the number of new results; create new names first."""
     _make_commits(member, results)
@@ -294,8 +319,9 @@ def _store_batch(
         check_repeats(ready.sent, once.keys() - repeated)
         new = len(once) - len(repeated)
         if new:
-            for statement in (_SERIES, _POINTS, _CHANGED):
+            for statement in (_SERIES, _POINTS):
                 cursor.execute(statement)
+            cursor.execute(_CHANGED, [history])
         cursor.execute("DROP TABLE incoming")
         note(new)
     count("pitwall_results_total", new, way="file")

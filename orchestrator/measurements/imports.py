@@ -1,7 +1,8 @@
 """Imports of large files: a request queues them, workers process them (`import_steps`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -37,14 +38,20 @@ def is_small(path: Path) -> bool:
     return True
 
 
-def queue_import(*, member: Member, path: Path, project: str, name: str) -> ResultImport:
-    """Store a file for the workers.
+def queue_import(
+    *,
+    member: Member,
+    path: Path,
+    project: str,
+    name: str,
+    history: Mapping[str, Any] | None = None,
+) -> ResultImport:
+    """Store a file for the workers; `history`: the options of the history of another tool.
 
     Raise QuotaExceededError if the team has too many unfinished imports, or no storage left for the
     results.
     """
     member.require(Role.MEMBER, to="send results")
-    assert member.token is not None, "files are sent by the API"
     size = path.stat().st_size
     check_storage(team=member.team, quotas=load_quotas(member.team), added=size)
     with transaction.atomic():
@@ -52,11 +59,18 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
         going_on = ResultImport.objects.filter(team=member.team).exclude(state__in=IMPORT_ENDED)
         if going_on.count() >= MOST_GOING_ON:
             raise QuotaExceededError(
-                f"{member.team.name} has {MOST_GOING_ON} unfinished imports; send this "
-                "file again when one of them has ended (GET /api/v1/results/imports)"
+                f"{member.team.name} has {MOST_GOING_ON} unfinished imports; send this file again "
+                "when one of them has ended, or discard one that is not started "
+                "(GET /api/v1/results/imports)"
             )
         made = ResultImport.objects.create(
-            team=member.team, token=member.token, project=project, name=name, size=size
+            team=member.team,
+            sender=member.user,
+            token=member.token,
+            project=project,
+            name=name,
+            size=size,
+            history=history,
         )
         for number, content in enumerate(_read_parts(path)):
             ImportPart.objects.create(result_import=made, number=number, content=content)
@@ -69,7 +83,7 @@ def load_imports(member: Member) -> QuerySet[ResultImport]:
     imports = ResultImport.objects.filter(team=member.team)
     if member.project is not None:
         imports = imports.filter(token__project=member.project)
-    return imports.select_related("token").order_by("-pk")
+    return imports.select_related("token", "sender").order_by("-pk")
 
 
 def import_for(member: Member, pk: UUID) -> ResultImport:

@@ -26,7 +26,7 @@ def _check_metric(key: str) -> str:
     if find_metric(key) is None:
         raise ValueError(
             f"there is no metric {key}; custom metrics begin with script. and end with _s, "
-            "_per_s, _bytes, _ratio or _count, such as script.upload_s"
+            "_per_s, _bytes, _ratio, _count, _higher or _lower, such as script.upload_s"
         )
     return key
 

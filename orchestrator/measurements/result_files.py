@@ -140,7 +140,7 @@ def _parse_json_line(number: int, line: bytes) -> Line:
     try:
         return Line(number, _RESULT.validate_json(line))
     except ValidationError as error:
-        return Line(number, fault=_format_error(error))
+        return Line(number, fault=format_error(error))
 
 
 def _iterate_csv_lines(lines: _Lines) -> Iterator[Callable[[], Line]]:
@@ -178,7 +178,7 @@ def _parse_csv_line(number: int, heading: list[str], cells: list[str]) -> Line:
                 _put(fields, name, text)
         return Line(number, _RESULT.validate_python(fields))
     except ValidationError as error:
-        return Line(number, fault=_format_error(error))
+        return Line(number, fault=format_error(error))
     except ValueError:
         return Line(number, fault=f"{name}: expected a number, got {text[:60]!r}")
 
@@ -198,7 +198,8 @@ def _put(fields: dict[str, Any], name: str, text: str) -> None:
         fields[name] = [part.strip() for part in text.split(";")] if COLUMNS[name] else text
 
 
-def _format_error(error: ValidationError) -> str:
+def format_error(error: ValidationError) -> str:
+    """Return the first problem of a result, with the field."""
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     words = str(first["msg"]).removeprefix("Value error, ")

@@ -25,12 +25,17 @@ MAX_CONFIRMATION_RUNS = 3
 
 
 def store_changes(
-    series: Series, line: Sequence[LinePoint], scan: Changes, *, sure_from: int | None
+    series: Series,
+    line: Sequence[LinePoint],
+    scan: Changes,
+    *,
+    sure_from: int | None,
+    is_old: bool = False,
 ) -> None:
     """Store the detected changes. The caller holds the lock of the series.
 
     `sure_from`: if the line is only the end of a longer one, change points before this position are
-    not changed.
+    not changed. `is_old`: new change points are no news, even among the latest points.
     """
     rows = (
         ChangePoint.objects.filter(series=series)
@@ -54,7 +59,8 @@ def store_changes(
         _update_change(row, facts)
     for number, change in enumerate(changes):
         if number not in matched:
-            _add(series, line, change, _build_facts(line, change, commits))
+            facts = _build_facts(line, change, commits)
+            _add(series, line, change, facts, is_old=is_old)
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
@@ -176,11 +182,18 @@ def _list_differences(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
 
 
 def _add(
-    series: Series, line: Sequence[LinePoint], change: Change, facts: dict[str, Any]
+    series: Series,
+    line: Sequence[LinePoint],
+    change: Change,
+    facts: dict[str, Any],
+    *,
+    is_old: bool,
 ) -> ChangePoint:
-    recent = change.index >= len(line) - RECENT
+    recent = change.index >= len(line) - RECENT and not is_old
     message = ""
-    if not recent:
+    if is_old:
+        message = "not confirmed: it was imported with a history"
+    elif not recent:
         message = f"not confirmed: it is before the newest {RECENT} points"
     elif series.host.transport == HostTransport.EXTERNAL:
         message = "not confirmed: measured on an external host"

@@ -5,11 +5,11 @@ analyses their series in one transaction: if a worker dies, the next one finds t
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 from django.db import OperationalError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_stored_spec
@@ -19,7 +19,7 @@ from orchestrator.loadtools.metrics import find_metric
 from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
 from orchestrator.regressions.revision import store_changes
-from orchestrator.results.models import ChangedSeries, Series, SeriesDetection
+from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Point, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,8 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(days=1)
 POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
 #: The first of these have too few points before them for a result.
 EDGE = 20
+#: A change needs three points on each side.
+LEAST_POINTS = 6
 #: The smallest change that is searched for.
 LEAST_CHANGE = 0.02
 
@@ -59,13 +61,15 @@ def _detect(most: int) -> int:
     try:
         with transaction.atomic():
             series: set[int] = set()
+            imported: set[int] = set()
             for note in _load_due_series()[:most]:
                 if len(series) >= SERIES_AT_ONCE:
                     break
                 taken.append(note.pk)
                 series.update(note.series)
+                imported.update(note.series if note.history_import_id else ())
             if taken:
-                detect_changes(series)
+                detect_changes(series, imported)
                 ChangedSeries.objects.filter(pk__in=taken).delete()
     except OperationalError:
         raise
@@ -79,7 +83,10 @@ def _detect(most: int) -> int:
 
 def _load_due_series() -> QuerySet[ChangedSeries]:
     ready = Q(not_before=None) | Q(not_before__lte=utc_now())
-    return ChangedSeries.objects.filter(ready).select_for_update(skip_locked=True).order_by("pk")
+    # A history is analysed when all of it is stored.
+    whole = Q(history_import=None) | Q(history_import__state__in=IMPORT_ENDED)
+    notes = ChangedSeries.objects.filter(ready, whole)
+    return notes.select_for_update(skip_locked=True, of=("self",)).order_by("pk")
 
 
 def _requeue_series(notes: Iterable[int]) -> None:
@@ -90,8 +97,11 @@ def _requeue_series(notes: Iterable[int]) -> None:
         )
 
 
-def detect_changes(series: Iterable[int]) -> None:
+def detect_changes(series: Iterable[int], imported: Collection[int] = ()) -> None:
     """Detect the change points of these series again and reconcile them with the stored ones.
+
+    `imported`: series that got the history of another tool. They are analysed as a whole, and new
+    change points in them are no news.
 
     Only metrics that decide verdicts are analysed. Call it within a transaction: the rows of the
     series are locked against a second detection; writers of points do not wait.
@@ -110,15 +120,27 @@ def detect_changes(series: Iterable[int]) -> None:
         metrics = judged[row.benchmark_id]
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
+    wanted = _select_long(wanted)
     begins = load_series_baselines(wanted)
     detected = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
         baseline = begins.get(row.pk)
-        most = POINTS_THEN if row.pk in detected else POINTS_AT_FIRST
-        _detect_in_series(row, most, since=baseline.commit.position if baseline else None)
+        is_old = row.pk in imported
+        most = POINTS_THEN if row.pk in detected and not is_old else POINTS_AT_FIRST
+        since = baseline.commit.position if baseline else None
+        _detect_in_series(row, most, since=since, is_old=is_old)
 
 
-def _detect_in_series(series: Series, most: int, *, since: int | None) -> None:
+def _select_long(series: Sequence[Series]) -> list[Series]:
+    """Return the series with enough points for a change, and those that had enough before."""
+    counts = Point.objects.filter(series__in=series).values("series").annotate(n=Count("*"))
+    long = {pk for pk, n in counts.values_list("series", "n") if n >= LEAST_POINTS}
+    before = SeriesDetection.objects.filter(series__in=series)
+    long.update(before.values_list("pk", flat=True))
+    return [each for each in series if each.pk in long]
+
+
+def _detect_in_series(series: Series, most: int, *, since: int | None, is_old: bool) -> None:
     line = load_main_line(series.pk, most=most, since=since)
     sure_from = line[EDGE].position if len(line) >= most else None
     info = find_metric(series.metric.key)
@@ -128,7 +150,7 @@ def _detect_in_series(series: Series, most: int, *, since: int | None) -> None:
         least=LEAST_CHANGE,
         breaks=find_breaks(line),
     )
-    store_changes(series, line, scan, sure_from=sure_from)
+    store_changes(series, line, scan, sure_from=sure_from, is_old=is_old)
     _record_detection(series, line, scan)
 
 

@@ -8,7 +8,7 @@ from django.core.exceptions import NON_FIELD_ERRORS
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import load_benchmarks
+from orchestrator.benchmarks.selectors import load_defined_benchmarks
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 
 #: Errors that a form shows at its fields; all others become an error page.
@@ -39,7 +39,8 @@ class TeamForm(forms.Form):
 
 
 def load_benchmark_choices(member: Member) -> list[tuple[str, str]]:
-    return build_choices(load_benchmarks(member))
+    """Return the benchmarks that Pitwall can measure."""
+    return build_choices(load_defined_benchmarks(member))
 
 
 def build_choices(benchmarks: Iterable[Benchmark]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
+from orchestrator.core.api_paths import is_for_programs
 from orchestrator.operations.rates import Rate, count_hook, count_session, count_visitor
 from orchestrator.web.middleware import GetResponse
 
@@ -17,7 +18,7 @@ def limited_pages(get_response: GetResponse) -> GetResponse:
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path.startswith("/api/"):
+        if is_for_programs(request.path):
             return get_response(request)
         rate = _count(request)
         if rate is None or not rate.is_exceeded:

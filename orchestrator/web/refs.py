@@ -7,7 +7,11 @@ from uuid import UUID
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.refs import open_repository
-from orchestrator.benchmarks.selectors import load_benchmark_by_key, load_benchmarks, search_commits
+from orchestrator.benchmarks.selectors import (
+    load_benchmark_by_key,
+    load_defined_benchmarks,
+    search_commits,
+)
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
@@ -23,8 +27,8 @@ class RefChoice:
 
 
 def load_chosen_benchmark(member: Member, key: str) -> Benchmark | None:
-    """Return the benchmark of an address; by default the team's first, if it has any."""
-    return load_benchmark_by_key(member, key) if key else load_benchmarks(member).first()
+    """Return the benchmark of an address; by default the team's first one with a definition."""
+    return load_benchmark_by_key(member, key) if key else load_defined_benchmarks(member).first()
 
 
 def find_chosen_benchmark(

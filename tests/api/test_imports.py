@@ -218,7 +218,9 @@ def test_concurrent_workers_keep_the_limit_together(
     monkeypatch.setattr(import_steps, "MOST_AT_ONCE", 1)
     for client in (alice, mallory):
         token = ApiToken.objects.get(digest=hash_secret(client.secret))
-        ResultImport.objects.create(team=token.team, token=token, name="a.jsonl", size=1)
+        ResultImport.objects.create(
+            team=token.team, sender=token.user, token=token, name="a.jsonl", size=1
+        )
     second: list[bool] = []
 
     def claim() -> None:

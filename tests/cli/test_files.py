@@ -1,16 +1,21 @@
 """Import, export and the list of hosts."""
 
+import contextlib
 import gzip
 import json
 import threading
+from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.test import Client
 
+from orchestrator.benchmarks.models import Fetch
 from orchestrator.measurements.import_steps import import_some
 from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import Reading
+from tests.support.fetches import run_fetches
+from tests.support.histories import build_data_js
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,3 +96,82 @@ def test_every_server_offers_its_own_command_line(start, world):
     listed = start("hosts", "--json")
     out, err = listed.communicate(timeout=60)
     assert [each["name"] for each in json.loads(out)] == ["here"], err
+
+
+@contextlib.contextmanager
+def working():
+    """The workers of the server are a thread here, which does what their tasks do."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(0.05):
+            import_some()
+            if Fetch.objects.exclude(next_at=None).exists():
+                run_fetches()
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        worker.join()
+
+
+def test_a_history_is_imported_with_its_preview(pitwall, world, tmp_path):
+    forget_cached()
+    file = tmp_path / "data.js"
+    file.write_bytes(build_data_js([*world.shas, "e" * 40], names=["one", "two"]))
+    words = ("import", "--as-history", "--project", "server", str(file))
+    with working():
+        preview = pitwall(*words, "--preview")
+        assert (preview.status, Reading.objects.count()) == (0, 0)
+        done = pitwall(*words, "--unknown-commits", "skip")
+        again = pitwall(*words)
+    assert preview.out.splitlines() == [
+        f"{file}: github-action-benchmark, 8 values in 2 series, 2025-03-01 to 2025-03-04",
+        "  server/pipeline (new): 2 series, 8 values",
+        "  commits: 3 of 4 are known",
+        f"    unknown: {'e' * 40} Change 3",
+        "  left out: 0 results without a value, 8 values about the spread of others",
+    ]
+    assert (done.status, done.out.splitlines()[-1]) == (0, f"{file}: 6 new, 0 already stored")
+    assert again.out.splitlines()[-1] == f"{file}: 2 new, 6 already stored"
+    assert Reading.objects.count() == 8
+
+
+def test_a_folder_of_asv_is_one_history(pitwall, world, tmp_path):
+    forget_cached()
+    golden = (Path(__file__).parents[1] / "importers" / "golden" / "asv.json").read_text()
+    folder = tmp_path / "results"
+    (folder / "bench1").mkdir(parents=True)
+    for sha in world.shas:
+        content = golden.replace("4f1c0ffee" * 4 + "4f1c", sha)
+        (folder / "bench1" / f"{sha[:8]}-py.json").write_text(content)
+    (folder / "bench1" / "machine.json").write_text("{}")
+    with working():
+        done = pitwall("import", "--as-history", "--project", "server", str(folder))
+    assert "asv, 6 values in 2 series" in done.out
+    assert done.out.endswith("6 new, 0 already stored\n")
+
+
+def test_a_history_that_cannot_be_imported_says_why(pitwall, world, tmp_path):
+    file = tmp_path / "data.js"
+    file.write_bytes(build_data_js(["e" * 40, "f" * 40]))
+    assert "needs --project" in pitwall("import", "--as-history", str(file)).err
+    words = ("import", "--as-history", "--project", "server")
+    assert "there is no file" in pitwall(*words, str(tmp_path / "none")).err
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "has no .json file" in pitwall(*words, str(empty)).err
+    broken = tmp_path / "broken.js"
+    broken.write_text("BENCHMARK_DATA = {")
+    with working():
+        refused = pitwall(*words, str(file))
+        failed = pitwall(*words, str(broken))
+    assert refused.status == 2
+    assert "none of the 2 commits is in the repository of server" in refused.err
+    assert "broken.js was not imported" in failed.err
+    assert "not JSON" in failed.err
+    assert not Reading.objects.exists()

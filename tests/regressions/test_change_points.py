@@ -225,10 +225,10 @@ def test_a_failing_detection_request_is_postponed_and_stops_no_other(
     line.step(until=40, at=25, change=-0.08)
     revise = change_search.detect_changes
 
-    def refuse(series: set[int]) -> None:
+    def refuse(series: set[int], imported: set[int]) -> None:
         if 2**40 in series:
             raise ValueError("a point that nobody can read")
-        revise(series)
+        revise(series, imported)
 
     monkeypatch.setattr(change_search, "detect_changes", refuse)
     assert detect_next_series() > 0

@@ -115,18 +115,21 @@ def make_demo_team(folder: Path) -> DemoTeam:
         "invitation": _team(personas),
         "schedule": Schedule.objects.get().pk,
         "reference": ReferenceSource.objects.all()[0].pk,
-        "import": _imports(alice),
+        **_imports(alice),
         **_point(),
     }
     return DemoTeam(personas=personas, shas=shas, ids=ids)
 
 
-def _imports(member: Member) -> object:
-    """Add a running, a failed and a finished import; return the id of the last."""
+def _imports(member: Member) -> dict[str, object]:
+    """Add imports in each state; return the ids of a ready and of a finished history."""
     token = create_token(member=member, name="nightly").token
-    fields = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
+    fields = {
+        "team": member.team, "sender": member.user, "token": token, "project": "server",
+        "size": 31_000_000,
+    }  # fmt: skip
     now = utc_now()
-    done = ResultImport.objects.create(
+    ResultImport.objects.create(
         **fields, name="2025.jsonl.gz", state=ImportState.DONE, checked=180_000, total=180_000,
         done=180_000, accepted=179_400, ended_at=now,
     )  # fmt: skip
@@ -138,7 +141,31 @@ def _imports(member: Member) -> object:
         **fields, name="2026.jsonl.gz", state=ImportState.RUNNING, checked=150_000, total=150_000,
         done=60_000, accepted=60_000, claimed_until=now + timedelta(days=1),
     )  # fmt: skip
-    return done.pk
+    history = {**fields, "token": None, "name": "data.js", "history": {}, "preview": _PREVIEW}
+    done = ResultImport.objects.create(
+        **history, state=ImportState.DONE, unknown_commits="keep", total=7_603, done=7_603,
+        accepted=7_560, ended_at=now,
+    )  # fmt: skip
+    ready = ResultImport.objects.create(**history, state=ImportState.READY, last_step_at=now)
+    return {"import": ready.pk, "import-done": done.pk}
+
+
+#: As `measurements.history_plan.HistoryPreview`.
+_PREVIEW = {
+    "format": "github-action-benchmark", "values": 7_603, "series": 27, "unknown": 3,
+    "spread": 7_603, "undirected": 1,
+    "benchmarks": [
+        {"slug": "end-to-end", "exists": False, "series": 26, "values": 7_163},
+        {"slug": "pipeline", "exists": True, "series": 1, "values": 440},
+    ],
+    "hosts": ["imported"], "commits": 440, "matched": 438, "by_date": 0, "unknown_values": 54,
+    "unknown_commits": [
+        {"name": "e" * 40, "subject": "Try another buffer", "at": "2024-05-06T07:08:09+00:00"},
+        {"name": "f" * 40, "subject": "", "at": None},
+    ],
+    "first_at": "2020-11-17T00:03:04+00:00", "last_at": "2026-08-17T20:29:54+00:00",
+    "has_repository": True, "fetch_problem": "",
+}  # fmt: skip
 
 
 def _many_cases(personas: Personas, shas: list[str]) -> Run:

@@ -1,6 +1,7 @@
 """Import and export of finished results."""
 
 import json
+from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path, PurePath
 from tempfile import NamedTemporaryFile
@@ -15,14 +16,28 @@ from ninja.responses import Status
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text, build_api_url
-from orchestrator.api.schemas.results import ImportOut, ImportPage, ResultsIn, TakenOut, import_out
+from orchestrator.api.schemas.results import (
+    HistoryStartIn,
+    ImportOut,
+    ImportPage,
+    ResultsIn,
+    TakenOut,
+    import_out,
+)
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.dispatch.wakeups import wake_imports
 from orchestrator.fleet.selectors import load_host_by_name
+from orchestrator.importers.history_values import HistoryOptions
+from orchestrator.importers.registry import HISTORY_FORMATS
 from orchestrator.measurements.bulk_import import import_file
 from orchestrator.measurements.exporting import export_readings, load_readings
+from orchestrator.measurements.history_import import (
+    discard_history,
+    queue_history,
+    start_history,
+)
 from orchestrator.measurements.imports import (
     import_for,
     is_small,
@@ -35,6 +50,13 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
 
 router = Router(tags=["results"])
+
+HistoryFormatName = StrEnum("HistoryFormatName", {name: name for name in HISTORY_FORMATS})  # type: ignore[misc]
+
+
+class Direction(StrEnum):
+    LOWER = "lower"
+    HIGHER = "higher"
 
 
 _LINES = {
@@ -129,6 +151,76 @@ def send_results_file(
             return Status(HTTPStatus.ACCEPTED, import_out(made))
         done = import_file(member=member, path=path, project=project, name=name, bounds=UPLOAD)
     return Status(HTTPStatus.OK, TakenOut(accepted=done.accepted, repeated=done.repeated))
+
+
+class HistoryQuery(Schema):
+    """How the history of another tool is read; names in the file are used by default."""
+
+    project: Text
+    format: Annotated[
+        HistoryFormatName | None, Query(description="Default: recognised by the content.")
+    ] = None
+    benchmark: Annotated[Text | None, Query(description="For all results.")] = None
+    host: Annotated[Text | None, Query(description="For all results.")] = None
+    commit: Annotated[Text | None, Query(description="Of results that name none.")] = None
+    better: Annotated[
+        Direction | None, Query(description="Of values whose direction the file does not give.")
+    ] = None
+
+
+@router.post("/results/histories", response={202: ImportOut}, summary="Send a history")
+def send_history(
+    request: CallerRequest,
+    response: HttpResponse,
+    file: File[UploadedFile],
+    query: Query[HistoryQuery],
+) -> Status[ImportOut]:
+    """The results of another tool: asv, Bencher, Codespeed, Conbench, github-action-benchmark,
+    the-benchmarker, or Pitwall's CSV or JSON of results; several files of asv as a .zip.
+
+    A worker writes a preview. Request the import until its state is `ready`, then start it. A
+    history that is not started is removed after two days.
+    """
+    name = (file.name or "history")[-100:]
+    options = {key: value for key, value in query.dict().items() if value and key != "project"}
+    with NamedTemporaryFile() as kept:
+        for part in file.chunks():
+            kept.write(part)
+        kept.flush()
+        made = queue_history(
+            member=request.auth.member,
+            path=Path(kept.name),
+            project=query.project,
+            name=name,
+            options=HistoryOptions(**options),
+        )
+    response["Location"] = build_api_url(f"results/imports/{made.pk}")
+    return Status(HTTPStatus.ACCEPTED, import_out(made))
+
+
+@router.post(
+    "/results/imports/{uuid:import_id}/start",
+    response={202: ImportOut},
+    summary="Start the import of a history",
+)
+def start_import(
+    request: CallerRequest, import_id: UUID, payload: HistoryStartIn
+) -> Status[ImportOut]:
+    """Its state must be `ready`. Repeating an import adds nothing that is stored already."""
+    started = start_history(
+        member=request.auth.member, import_id=import_id, unknown_commits=payload.unknown_commits
+    )
+    return Status(HTTPStatus.ACCEPTED, import_out(started))
+
+
+@router.delete(
+    "/results/imports/{uuid:import_id}",
+    response={204: None},
+    summary="Discard a history that was not started",
+)
+def discard_import(request: CallerRequest, import_id: UUID) -> Status[None]:
+    discard_history(member=request.auth.member, import_id=import_id)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/results/imports", response=ImportPage, summary="List imports, newest first")

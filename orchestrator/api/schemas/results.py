@@ -29,12 +29,67 @@ class TakenOut(Schema):
 
 
 class ImportStateName(StrEnum):
-    """The state of an import; `done` and `failed` are final."""
+    """The state of an import; `done` and `failed` are final. `ready`: the preview of a history is
+    written, and the import waits to be started."""
 
     QUEUED = "queued"
     RUNNING = "running"
+    READY = "ready"
     DONE = "done"
     FAILED = "failed"
+
+
+class BenchmarkPreviewOut(Schema):
+    slug: str
+    exists: Annotated[bool, Field(description="False: the import creates it.")]
+    series: int
+    values: int
+
+
+class UnknownCommitOut(Schema):
+    name: Annotated[str, Field(description="As in the file; a date if it names no commit.")]
+    subject: str
+    at: datetime | None
+
+
+class HistoryPreviewOut(Schema):
+    """What the import of a history would store."""
+
+    format: str
+    values: int
+    series: int
+    unknown: Annotated[int, Field(description="Results without a value; they are left out.")]
+    spread: Annotated[int, Field(description="Values about the spread of others; left out.")]
+    undirected: Annotated[
+        int,
+        Field(description="Series whose better direction is unknown: no changes are searched."),
+    ]
+    benchmarks: list[BenchmarkPreviewOut]
+    hosts: Annotated[list[str], Field(description="The first ten.")]
+    commits: int
+    matched: Annotated[int, Field(description="Commits that the project has.")]
+    by_date: Annotated[int, Field(description="Of those, matched by the date of the results.")]
+    unknown_values: Annotated[int, Field(description="Values of commits that it does not have.")]
+    unknown_commits: Annotated[list[UnknownCommitOut], Field(description="The first ten.")]
+    first_at: datetime | None
+    last_at: datetime | None
+    has_repository: bool
+    fetch_problem: Annotated[
+        str, Field(description="Why an older state of the repository was used; or empty.")
+    ]
+
+
+class UnknownCommitsChoice(StrEnum):
+    """`keep`: store unknown commits with their dates. `skip`: leave out their results."""
+
+    KEEP = "keep"
+    SKIP = "skip"
+
+
+class HistoryStartIn(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+    unknown_commits: UnknownCommitsChoice
 
 
 class ImportOut(Schema):
@@ -56,6 +111,10 @@ class ImportOut(Schema):
     errors: Annotated[
         list[Fault],
         Field(description="The error. Stored results remain: correct the file and send it again."),
+    ]
+    history: Annotated[bool, Field(description="Whether it is the history of another tool.")]
+    preview: Annotated[
+        HistoryPreviewOut | None, Field(description="Of a history; null until it is written.")
     ]
     created_at: datetime
     ended_at: datetime | None
@@ -80,8 +139,16 @@ def import_out(result_import: ResultImport) -> ImportOut:
         accepted=result_import.accepted,
         repeated=result_import.repeated,
         errors=[Fault(field=where or None, detail=what) for where, what in result_import.faults],
+        history=result_import.history is not None,
+        preview=_build_preview(result_import),
         created_at=result_import.created_at,
         ended_at=result_import.ended_at,
         url=build_api_url(f"results/imports/{result_import.pk}"),
-        web_url=f"{build_web_url('imports')}#import-{result_import.pk}",
+        web_url=build_web_url("import", result_import.pk),
     )
+
+
+def _build_preview(result_import: ResultImport) -> HistoryPreviewOut | None:
+    if not result_import.has_preview:
+        return None
+    return HistoryPreviewOut.model_validate(result_import.preview)

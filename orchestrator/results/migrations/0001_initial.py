@@ -478,6 +478,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("queued", "Queued"),
                             ("running", "Running"),
+                            ("ready", "Ready to import"),
                             ("done", "Done"),
                             ("failed", "Failed"),
                         ],
@@ -490,12 +491,34 @@ class Migration(migrations.Migration):
                 ("done", models.PositiveIntegerField(default=0)),
                 ("accepted", models.PositiveIntegerField(default=0)),
                 ("faults", models.JSONField(default=list)),
+                ("history", models.JSONField(null=True)),
+                ("preview", models.JSONField(null=True)),
+                (
+                    "unknown_commits",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("keep", "Keep them as reported commits with their dates"),
+                            ("skip", "Leave out their results"),
+                        ],
+                        max_length=4,
+                    ),
+                ),
+                ("converted", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("last_step_at", models.DateTimeField(null=True)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("claim", models.UUIDField(null=True)),
                 ("claimed_until", models.DateTimeField(null=True)),
                 ("tries", models.PositiveSmallIntegerField(default=0)),
+                (
+                    "sender",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "team",
                     models.ForeignKey(
@@ -507,12 +530,24 @@ class Migration(migrations.Migration):
                 (
                     "token",
                     models.ForeignKey(
+                        null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="accounts.apitoken",
                     ),
                 ),
             ],
+        ),
+        migrations.AddField(
+            model_name="changedseries",
+            name="history_import",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="results.resultimport",
+            ),
         ),
         migrations.CreateModel(
             name="ImportPart",
@@ -1365,7 +1400,9 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="resultimport",
             constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["queued", "running", "done", "failed"])),
+                condition=models.Q(
+                    ("state__in", ["queued", "running", "ready", "done", "failed"])
+                ),
                 name="import_state_known",
             ),
         ),
@@ -1373,6 +1410,17 @@ class Migration(migrations.Migration):
             model_name="resultimport",
             constraint=models.CheckConstraint(
                 condition=models.Q(("accepted__lte", models.F("done"))), name="import_counts_add_up"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="resultimport",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "ready"), _negated=True),
+                    models.Q(("history__isnull", False), ("preview__isnull", False)),
+                    _connector="OR",
+                ),
+                name="import_ready_has_a_preview",
             ),
         ),
         migrations.AddConstraint(

@@ -18,6 +18,7 @@ from orchestrator.results.models.imports import (
     ImportPart,
     ImportState,
     ResultImport,
+    UnknownCommits,
 )
 from orchestrator.results.models.references import ReferenceResult, ReferenceSource, SavedReport
 from orchestrator.results.models.retention import (
@@ -72,4 +73,5 @@ __all__ = [
     "SavedReport",
     "Series",
     "SeriesDetection",
+    "UnknownCommits",
 ]

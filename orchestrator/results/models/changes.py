@@ -8,6 +8,7 @@ from cli.pitwall.units import format_change
 from orchestrator.accounts.models import User
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
+from orchestrator.results.models.imports import ResultImport
 from orchestrator.results.models.series import Series
 from orchestrator.runs.models import Run
 
@@ -34,7 +35,8 @@ class ChangedSeries(models.Model):
     """Series whose points were written since their last detection.
 
     A write adds one row, and the detection deletes the rows. Rows are never updated, so that
-    writers do not wait for each other or for a detection.
+    writers do not wait for each other or for a detection. Those of an imported history
+    (`history_import`) wait for its end, and the changes in them are no news.
     """
 
     series = ArrayField(models.BigIntegerField())
@@ -42,6 +44,9 @@ class ChangedSeries(models.Model):
         null=True, blank=True, help_text="A detection that failed is repeated then."
     )
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
+    history_import = models.ForeignKey(
+        ResultImport, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     def __str__(self) -> str:
         return f"{len(self.series)} series"

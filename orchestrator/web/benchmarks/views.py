@@ -38,6 +38,8 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
     """Show one version of a benchmark; a POST saves a new version, or only checks it."""
     record = load_benchmark(member, slug, project)
     versions = list(load_versions(record))
+    if not versions and request.method == "GET":
+        return render(request, "benchmarks/imported.html", {"benchmark": record})
     definition = _find_version(versions, request.GET.get("version"))
     form = DefinitionForm(
         member,

@@ -15,7 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.importers.registry import FORMATS
+from orchestrator.importers.history_values import HistoryOptions, read_history
+from orchestrator.importers.registry import FORMATS, HISTORY_FORMATS
+from orchestrator.loadtools.metrics import find_metric
 from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.measurements.incoming import ResultIn, build_provenance
 from orchestrator.measurements.load_results import read_trial
@@ -28,6 +30,7 @@ from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_valu
 from tests.fuzz.inputs.target import Target
 from tests.fuzz.inputs.texts import SUITES
 from tests.fuzz.inputs.tools import _build_results
+from tests.support.histories import build_zip
 
 GOLDEN = Path(__file__).parents[2] / "importers" / "golden"
 _RESULT = {
@@ -60,6 +63,19 @@ def _find_format(path: Path) -> str:
 def _import(name: str, given: bytes, _: Path) -> None:
     for row in FORMATS[name].read(given):
         assert row.value is None or row.value == row.value, "not a number came through"
+
+
+def _histories() -> list[bytes]:
+    """Return a file of each format whose results can be a history, and the folder of asv."""
+    files = [content for name in HISTORY_FORMATS for content in _files(name)[:1]]
+    folder = {"a.json": _files("asv")[0], "benchmarks.json": b'{"a": {"param_names": ["x"]}}'}
+    return [*files, build_zip(folder)]
+
+
+def _read_history(given: bytes, _: Path) -> None:
+    for value in read_history("upload", given, HistoryOptions(better="lower")).values:
+        assert value.value == value.value, "not a number came through"
+        assert find_metric(value.metric) is not None, value.metric
 
 
 def _result_files() -> list[bytes]:
@@ -204,6 +220,8 @@ TARGETS = (
                errors=(InvalidRequestError,), share=_SHARES.get(name, 2))
         for name in FORMATS
     ),
+    Target(name="history", samples=_histories, change=changed_bytes, read=_read_history,
+           errors=(InvalidRequestError,), share=3),
     Target(name="result-file", samples=_result_files, change=changed_bytes, read=_read_file,
            errors=(InvalidRequestError,), share=3),
     Target(name="result-api", samples=_results, change=lambda chance, each, _: changed_value(
