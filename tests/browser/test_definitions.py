@@ -92,7 +92,7 @@ def test_a_definition_starts_from_a_suite_of_the_catalogue(page: Page, world: Wo
     page.goto("/benchmarks/")
     page.get_by_role("link", name="Catalogue", exact=True).click()
     page.get_by_role("link", name="Known latency").click()
-    page.get_by_role("link", name="Use this suite").click()
+    page.get_by_role("link", name="Use as a template").click()
     expect(page.get_by_label("Short name")).to_have_value("known-latency")
     page.get_by_role("button", name="Save the benchmark").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("server/known-latency v1")
