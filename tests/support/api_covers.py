@@ -102,6 +102,11 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "catalogue": ("GET /suites",),
     "catalogue-suite": ("GET /suites",),
+    "catalogue-run": (
+        "GET /suites",
+        "POST /projects",
+        "POST /benchmarks/{project}/{benchmark}/definitions",
+    ),
     "project-new": ("POST /projects", "GET /projects"),
     "project-import": (
         "GET /projects/{project}/definition-files",
@@ -196,6 +201,7 @@ NOT_COVERED: Mapping[str, str] = {
         _ACCOUNT,
     ),
     "setup": "the first user is made before there is a token",
+    "measure-here": "for the first visit, before there is a token; later POST /runs does the same",
     "invitation": "an invited person joins before they have a token",
     "invitation-new": "a token creates no accounts: they would outlive it",
     "team-leave": "a person's own decision; their tokens end with it",
