@@ -69,7 +69,7 @@ def test_cases_are_selected_while_typing(page: Page, world: World) -> None:
 
     page.locator("#plan summary").click()
     page.get_by_text("More options").click()
-    page.get_by_text("Filter by expression").click()
+    page.get_by_text("Filter cases").click()
     field = page.get_by_label("Expression", exact=True)
     field.fill('language == "rust" and connections > 1')
     expect(page.locator("#plan dt:text-is('Cases') + dd")).to_have_text("4 of 12")

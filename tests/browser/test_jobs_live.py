@@ -83,7 +83,7 @@ def test_a_profile_with_a_remote_load_generator_is_requested(page: Page, world: 
     page.get_by_label("Contender", exact=True).fill("main")
     page.get_by_label("any T490s").check()
     page.get_by_text("More options").click()
-    page.get_by_text("Several hosts in one job").click()
+    page.get_by_text("Separate server and load hosts").click()
     page.get_by_label("Load from").select_option("tag:load")
     expect(page.locator("#plan")).to_contain_text("of machine time")
     expect(page.locator("#plan")).to_contain_text("subject does not use {bind}")

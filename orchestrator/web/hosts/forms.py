@@ -242,9 +242,14 @@ class GoldenForm(TeamForm):
     commit = forms.CharField(
         max_length=200, help_text="Branch, tag or hash; a branch means its current commit."
     )
-    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Optional.")
+    every_hours = forms.IntegerField(
+        required=False, min_value=1, label="Every n hours", help_text="Optional."
+    )
     every_jobs = forms.IntegerField(
-        required=False, min_value=1, help_text="After this number of other finished jobs."
+        required=False,
+        min_value=1,
+        label="Every n jobs",
+        help_text="After this number of other finished jobs.",
     )
     tolerance_percent = forms.DecimalField(
         min_value=Decimal("0.1"),

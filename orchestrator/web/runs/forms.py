@@ -138,7 +138,7 @@ class RunForm(TeamForm, ScheduleFields):
         min_value=0.01,
         max_value=100,
         initial=2,
-        label="Detect changes of, %",
+        label="Detect changes of at least, %",
         help_text="The number of rounds is computed from the noise of the selected hosts.",
     )
     rounds = forms.IntegerField(
@@ -158,7 +158,7 @@ class RunForm(TeamForm, ScheduleFields):
         choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
         initial="normal",
         required=False,
-        help_text="Order of waiting runs; waiting increases the priority.",
+        help_text="Higher priority runs start first; priority rises while waiting.",
     )
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
