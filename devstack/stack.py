@@ -112,6 +112,7 @@ class Stack:
             "PITWALL_DATA_DIR": str(root / "data"),
             "PITWALL_STATIC_ROOT": str(root / "static"),
             "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
+            "PITWALL_ALLOW_LOCAL_HOST": "1",
             # Allow hosts on loopback too: an sshd of the developer's own machine.
             "PITWALL_HOST_NETWORKS": "0.0.0.0/0,::/0",
             "PITWALL_DEBUG": "0",

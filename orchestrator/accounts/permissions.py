@@ -94,7 +94,7 @@ PAGES: Mapping[str, PageRow] = {
         benchmark-repository-definition project-pin project-pin-remove
         reference-catalogue reference-remove import-start import-discard schedule-enable
         schedule-delete token-revoke channel-test delivery-redeliver forge-answer
-        share-revoke project-fetch-now""",
+        share-revoke project-fetch-now catalogue-run""",
         do=MEMBER,
     ),
     **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
@@ -111,7 +111,7 @@ PAGES: Mapping[str, PageRow] = {
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
         project-access-host-key-reject project-access-host-key-forget
-        project-access-remove project-reclone""",
+        project-access-remove project-reclone measure-here""",
         do=MAINTAINER,
     ),
     **_build_page_rows("audit audit-export", see=MAINTAINER),

@@ -14,11 +14,16 @@ FILE = "benchmark.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A suite of the catalogue; `outcome` is a Fault if its definition is not valid."""
+    """A suite of the catalogue; `outcome` is a Fault if its definition is not valid.
+
+    `miniature` and `reports` are the texts of its `miniature.yaml` and `report.yaml`, or empty.
+    """
 
     slug: str
     source: str
     readme: str
+    miniature: str
+    reports: str
     outcome: Review | Fault
 
     @property
@@ -37,12 +42,16 @@ def load_suites() -> list[Suite]:
 
 
 def load_suite(slug: str) -> Suite:
-    path = next(
-        (each for each in _get_folder().glob(f"*/{FILE}") if each.parent.name == slug), None
-    )
-    if path is None:
+    return _read_suite(get_suite_folder(slug) / FILE)
+
+
+def get_suite_folder(slug: str) -> Path:
+    """Return the folder with the files of a suite. Raise NotFoundError if there is none."""
+    folders = (each.parent for each in _get_folder().glob(f"*/{FILE}"))
+    folder = next((each for each in folders if each.name == slug), None)
+    if folder is None:
         raise NotFoundError(f"the catalogue has no suite {slug}")
-    return _read_suite(path)
+    return folder
 
 
 def _get_folder() -> Path:
@@ -58,10 +67,15 @@ def _read_suite(path: Path) -> Suite:
 def _read(path: Path, _changed: int, _size: int) -> Suite:
     """Read a suite; cached by change time and size, because a large matrix takes long to review."""
     source = path.read_text()
-    readme = path.with_name("README.md")
     return Suite(
         slug=path.parent.name,
         source=source,
-        readme=readme.read_text() if readme.exists() else "",
+        readme=_read_text(path.with_name("README.md")),
+        miniature=_read_text(path.with_name("miniature.yaml")),
+        reports=_read_text(path.with_name("report.yaml")),
         outcome=review(source),
     )
+
+
+def _read_text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

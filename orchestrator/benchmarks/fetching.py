@@ -31,6 +31,7 @@ from orchestrator.benchmarks.refs import (
     resolve_after_fetch,
 )
 from orchestrator.benchmarks.repository import Repository
+from orchestrator.benchmarks.suite_repositories import update_suite_repository
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.database.clock import read_database_time
@@ -152,6 +153,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
     project = Project.objects.get(pk=fetch.pk)
     try:
         repository = open_repository(project)
+        update_suite_repository(project.repository_url)
         _fetch(fetch, repository, claim)
         try:
             file_default_branch(project, repository)

@@ -222,13 +222,15 @@ class Commit(models.Model):
 class Benchmark(models.Model):
     """A named thing to measure in a project; its definitions are its versions.
 
-    With `repository_path`, they are read from this file of the measured commit.
+    With `repository_path`, they are read from this file of the measured commit. A draft was tried
+    and not saved: lists leave it out.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="benchmarks")
     slug = models.SlugField(max_length=60)
     title = models.CharField(max_length=200)
     repository_path = models.CharField(max_length=200, blank=True)
+    is_draft = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

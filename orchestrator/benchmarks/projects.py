@@ -1,6 +1,5 @@
 """Writes of projects: they request the fetches that they need, and wait for none."""
 
-from django.conf import settings
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
@@ -9,7 +8,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.access import forget_other_server, has_credential
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
-from orchestrator.benchmarks.remotes import check_url
+from orchestrator.benchmarks.suite_repositories import check_repository_address
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 
 
@@ -19,7 +18,7 @@ def create_project(
 ) -> Project:
     """Create a project and request its first fetch; `project.fetch` shows the state."""
     member.require(Role.MEMBER, to="add a project")
-    check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
+    check_repository_address(repository_url)
     if member.team.projects.filter(slug=slug).exists():
         raise ConflictError(f"the team already has a project {slug}")
     project = Project.objects.create(
@@ -48,7 +47,7 @@ def change_repository(
     is_measured = project.commits.filter(variants__isnull=False).exists()
     role = Role.MAINTAINER if is_measured or has_credential(project) else Role.MEMBER
     member.require(role, to="change the repository of a project")
-    check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
+    check_repository_address(repository_url)
     if not default_branch.strip():
         raise InvalidRequestError("name the default branch", field="default_branch")
     forget_other_server(project, repository_url)

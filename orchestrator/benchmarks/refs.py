@@ -28,6 +28,7 @@ from orchestrator.benchmarks.mirrors import build_mirror_name
 from orchestrator.benchmarks.models import Benchmark, Commit, Fetch, Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
+from orchestrator.benchmarks.suite_repositories import find_suite_repository
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 from orchestrator.database.clock import read_database_time
 
@@ -43,12 +44,13 @@ MAX_COMMITS = 2000
 
 
 def open_repository(project: Project) -> Repository:
+    suite = find_suite_repository(project.repository_url)
     remote = Remote(
-        url=project.repository_url,
-        allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
+        url=str(suite or project.repository_url),
+        allow_local=settings.ALLOW_LOCAL_REPOSITORIES or suite is not None,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
         proxy=settings.GIT_PROXY,
-        private=Path(settings.DATA_DIR),
+        private=None if suite else Path(settings.DATA_DIR),
         access=partial(load_git_access, project),
     )
     limits = Limits(

@@ -242,13 +242,13 @@ class Repository:
 
     def files(self, sha: str, *paths: str) -> dict[str, int]:
         """Return the plain files of a commit at or below these paths, with their sizes in bytes."""
-        listed = self._git("ls-tree", "-r", "-l", "-z", self.resolve(sha), "--", *paths)
-        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
-        return {
-            path: int(facts.split()[3])
-            for facts, _, path in entries
-            if facts.startswith("100")  # No link, no submodule.
-        }
+        return _parse_tree(self._git("ls-tree", "-r", "-l", "-z", self.resolve(sha), "--", *paths))
+
+    def list_files(self, sha: str, *paths: str) -> dict[str, int]:
+        """Like `files`, but only the files at exactly these paths; at least one path."""
+        if not paths:
+            return {}
+        return _parse_tree(self._git("ls-tree", "-l", "-z", self.resolve(sha), "--", *paths))
 
     def read(self, sha: str, path: str) -> bytes:
         """Return the contents of a file from `files`."""
@@ -389,6 +389,15 @@ class _Selection:
 
 def _build_range(ref: str, without: str) -> tuple[str, ...]:
     return (ref, f"^{without}") if without else (ref,)
+
+
+def _parse_tree(listed: str) -> dict[str, int]:
+    entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    return {
+        path: int(facts.split()[3])
+        for facts, _, path in entries
+        if facts.startswith("100")  # No link, no submodule, no folder.
+    }
 
 
 def parse_commit(line: str) -> CommitFacts:

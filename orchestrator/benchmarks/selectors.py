@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet, Sum
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
@@ -28,7 +28,7 @@ def load_projects(member: Member) -> QuerySet[Project]:
     return (
         Project.objects.filter(_build_condition(member))
         .select_related("fetch")
-        .prefetch_related("benchmarks")
+        .prefetch_related(Prefetch("benchmarks", Benchmark.objects.filter(is_draft=False)))
     )
 
 
@@ -51,6 +51,11 @@ def _build_condition(member: Member) -> Q:
 
 
 def load_benchmarks(member: Member) -> QuerySet[Benchmark]:
+    """Return all benchmarks of the member's team, without drafts."""
+    return _load_with_drafts(member).filter(is_draft=False)
+
+
+def _load_with_drafts(member: Member) -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(member.sees("project")).select_related("project")
 
 
@@ -71,8 +76,11 @@ def load_benchmarks_with_versions(member: Member) -> QuerySet[Any]:
 
 
 def load_benchmark(member: Member, slug: str, project: str | None = None) -> Benchmark:
-    """Return the benchmark; `project` is required only if two projects share the name."""
-    matches = load_benchmarks(member).filter(slug=slug)
+    """Return the benchmark, also a draft.
+
+    `project` is required only if two projects share the name.
+    """
+    matches = _load_with_drafts(member).filter(slug=slug)
     if project:
         matches = matches.filter(project__slug=project)
     benchmarks = list(matches[:2])

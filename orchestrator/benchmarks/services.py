@@ -68,13 +68,38 @@ def save_definition(*, member: Member, project: Project, slug: str, source: str)
                 f"{slug} is stored in the repository: change {benchmark.repository_path} there, or "
                 "store the definition in Pitwall"
             )
-        newest = benchmark.definitions.order_by("-version").first()
-        if newest is not None and newest.source == source:
-            return newest
-        definition = build_next_version(benchmark=benchmark, source=source, spec=spec)
-        definition.created_by = member.user
-        definition.save(force_insert=True)
-        record_audit(member=member, action="definition.saved", subject=definition)
+        if benchmark.is_draft:
+            Benchmark.objects.filter(pk=benchmark.pk).update(is_draft=False)
+        return _save_version(member, benchmark, source, spec)
+
+
+def save_draft(*, member: Member, project: Project, slug: str, source: str) -> Definition:
+    """Store the definition of a benchmark that is not in use yet; errors as `save_definition`.
+
+    Raise ConflictError if a saved benchmark has the name.
+    """
+    member.require(Role.MEMBER, to="change a benchmark")
+    check_slug(slug)
+    spec = check_source(source)
+    with transaction.atomic():
+        benchmark = lock_benchmark(project=project, slug=slug, title=spec.title, is_draft=True)
+        if not benchmark.is_draft:
+            raise ConflictError(
+                f"{project.slug} already has a benchmark {slug}: choose another short name, or "
+                "change that benchmark on its page"
+            )
+        return _save_version(member, benchmark, source, spec)
+
+
+def _save_version(member: Member, benchmark: Benchmark, source: str, spec: Spec) -> Definition:
+    """Store a new version; return the newest one if its text is the same."""
+    newest = benchmark.definitions.order_by("-version").first()
+    if newest is not None and newest.source == source:
+        return newest
+    definition = build_next_version(benchmark=benchmark, source=source, spec=spec)
+    definition.created_by = member.user
+    definition.save(force_insert=True)
+    record_audit(member=member, action="definition.saved", subject=definition)
     return definition
 
 
@@ -85,10 +110,16 @@ def check_slug(slug: str) -> None:
         )
 
 
-def lock_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
-    """Return the benchmark, created if it is new, with its row locked: the next version is ours."""
+def lock_benchmark(*, project: Project, slug: str, title: str, is_draft: bool = False) -> Benchmark:
+    """Return the benchmark with its row locked: the next version is ours.
+
+    A new one is created, as a draft with `is_draft`.
+    """
     benchmark, _ = Benchmark.objects.update_or_create(
-        project=project, slug=slug, defaults={"title": title}
+        project=project,
+        slug=slug,
+        defaults={"title": title},
+        create_defaults={"title": title, "is_draft": is_draft},
     )
     return Benchmark.objects.select_for_update().get(pk=benchmark.pk)
 
@@ -165,7 +196,7 @@ def import_definition(
     spec = _parse_spec(source, commit, path)
     with transaction.atomic():
         benchmark = lock_benchmark(project=project, slug=slug, title=spec.title)
-        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path)
+        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path, is_draft=False)
         benchmark.repository_path = path
         definition = store_definition(
             _find_or_build_version(benchmark, source, commit), by=member.user

@@ -60,6 +60,8 @@ LOAD_TOOLS = {
 }
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = variables.read_flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
+# Whether members may measure the machine of the workers: for a developer's own machine.
+ALLOW_LOCAL_HOST = variables.read_flag("PITWALL_ALLOW_LOCAL_HOST")
 
 # Our networks (10.1.0.0/16) that webhooks and forges may use; other internal networks are refused.
 ALLOWED_INTERNAL_NETWORKS = variables.read_words("PITWALL_ALLOWED_INTERNAL_NETWORKS")

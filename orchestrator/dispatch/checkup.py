@@ -11,7 +11,7 @@ from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.core.errors import ConflictError, HostError
+from orchestrator.core.errors import ConflictError, HostError, LoginRefusedError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.dispatch import checkup_inside, remediation
 from orchestrator.dispatch.shares import SHARES
@@ -116,8 +116,10 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
     try:
         return _STEPS[step](host, claim)
     except HostError as error:
+        # Nobody can log in before the key of a new host is installed.
+        is_new = host.last_seen_at is None and isinstance(error, LoginRefusedError)
         return Finding(
-            outcome=CheckOutcome.FAILED,
+            outcome=CheckOutcome.ACTION_REQUIRED if is_new else CheckOutcome.FAILED,
             message=str(error),
             remedies=remediation.find_remedies(host, step, error),
         )

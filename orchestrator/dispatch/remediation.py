@@ -114,15 +114,20 @@ def _suggest_reachability(host: Host, error: HostError) -> tuple[Remedy, ...]:
     return (("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"), change)
 
 
-def _suggest_key_installation(host: Host) -> tuple[Remedy, ...]:
-    words = host.credential.public_key.split()[:2] if host.credential else []
-    line = " ".join([*words, "pitwall"])
-    paste = (
+def build_key_installation(host: Host) -> str:
+    """Return the command that lets Pitwall log in to the host; empty if the host has no key."""
+    if host.credential is None:
+        return ""
+    line = " ".join([*host.credential.public_key.split()[:2], "pitwall"])
+    return (
         f"mkdir -p -m 700 ~/.ssh && echo '{line}' >> ~/.ssh/authorized_keys "
         "&& chmod 600 ~/.ssh/authorized_keys"
     )
+
+
+def _suggest_key_installation(host: Host) -> tuple[Remedy, ...]:
     return (
-        (f"On the host, as the user {host.login}:", paste),
+        (f"On the host, as the user {host.login}:", build_key_installation(host)),
         ("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"),
         ("If the user or key is different, change the SSH settings below.", ""),
     )

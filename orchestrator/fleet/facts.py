@@ -1,5 +1,6 @@
 """Compare the facts that a host reports with its earlier facts and with its profile. Pure."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ Facts = Mapping[str, Any]
 STATIC = ("cpu_model", "cores", "threads", "memory_bytes", "kernel", "governor", "machine")
 #: Relative difference that a number may have from the profile's: kernels reserve some memory.
 TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.05}
+#: The fields that identify a kind of machine.
+_KIND = ("cpu_model", "threads", "memory_bytes")
+_NOISE_WORDS = re.compile(r"\((?:r|tm)\)|\bCPU\b|\bProcessor\b|\b\d+-Core\b|@.*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,32 @@ def find_contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
         for name, value in fields.items()
         if profile.get(name) and not _values_agree(name, profile[name], value)
     ]
+
+
+def is_same_machine_kind(profile: Facts, fields: Facts) -> bool:
+    """Return whether a profile certainly describes a machine with these fields.
+
+    CPU, threads and memory have to be known on both sides, and no known field may differ.
+    """
+    known = all(profile.get(name) and fields.get(name) for name in _KIND)
+    return known and all(
+        _values_agree(name, profile[name], value)
+        for name, value in fields.items()
+        if profile.get(name)
+    )
+
+
+def describe_machine_kind(fields: Facts) -> str:
+    """Return a name for a profile, such as "AMD EPYC 7763, 4 CPUs, 16 GiB"; "" without facts."""
+    cpu = " ".join(_NOISE_WORDS.sub(" ", str(fields.get("cpu_model") or "")).split())
+    threads, memory = fields.get("threads") or fields.get("cores"), fields.get("memory_bytes")
+    parts = [
+        cpu[:60],
+        f"{threads} CPU{'s' if threads != 1 else ''}" if threads else "",
+        # Kernels reserve some memory: a machine of 16 GiB reports less.
+        f"{max(1, math.ceil(memory / 2**30))} GiB" if memory else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def _values_agree(name: str, wanted: Any, actual: Any) -> bool:

@@ -25,6 +25,11 @@ class HardwareProfile(models.Model):
     os = models.CharField(max_length=100, blank=True)
     price_per_hour = models.DecimalField(max_digits=9, decimal_places=4, null=True, blank=True)
     notes = models.TextField(blank=True)
+    is_pending = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Created together with a host, whose first facts name it.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -207,7 +212,7 @@ class CheckStep(models.TextChoices):
 class CheckOutcome(models.TextChoices):
     PASSED = "passed", "passed"
     WARNING = "warning", "warning"
-    ACTION_REQUIRED = "action_required", "action required"
+    ACTION_REQUIRED = "action_required", "waiting for you"
     FAILED = "failed", "failed"
 
 

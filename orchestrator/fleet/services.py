@@ -21,6 +21,11 @@ from orchestrator.core.errors import (
     LoginRefusedError,
 )
 from orchestrator.fleet import selectors, vault
+from orchestrator.fleet.detected_profiles import (
+    create_pending_profile,
+    remove_pending_profile,
+    settle_profile,
+)
 from orchestrator.fleet.facts import compare_facts, extract_profile_fields
 from orchestrator.fleet.host_quota import check_room, check_room_for_names
 from orchestrator.fleet.host_settings import quarantine
@@ -50,10 +55,13 @@ SEEN_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewHost:
-    """The fields that a user enters for a new SSH host."""
+    """The fields that a user enters for a new SSH host.
+
+    Without `profile_slug`, its facts create a hardware profile or select a known one.
+    """
 
     name: str
-    profile_slug: str
+    profile_slug: str = ""
     address: str
     port: int
     login: str
@@ -71,7 +79,7 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
         if not HardwareProfile.objects.filter(team=member.team, slug=slug).exists():
             check_room_for_names(member.team, profiles=1)
         profile, created = HardwareProfile.objects.update_or_create(
-            team=member.team, slug=slug, defaults={"name": name, **facts}
+            team=member.team, slug=slug, defaults={"name": name, "is_pending": False, **facts}
         )
         if created:
             record_audit(member=member, action="profile.created", subject=slug)
@@ -123,7 +131,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
         check_room(member.team)
         host = Host.objects.create(
             team=member.team,
-            profile=profile,
+            profile=profile or create_pending_profile(member.team, new.name),
             name=new.name,
             address=new.address,
             port=new.port,
@@ -137,12 +145,21 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
     return host
 
 
-def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
-    """Add the machine that the workers run on as a host; there is no key to confirm."""
+def add_local_host(
+    *, member: Member, name: str, profile: HardwareProfile | None = None, python: str
+) -> Host:
+    """Add the machine that the workers run on as a host; there is no key to confirm.
+
+    Without a profile, its first facts create one or select a known one.
+    """
     member.require(Role.MAINTAINER, to="add a host")
     with transaction.atomic():
-        if not member.team.hosts.filter(name=name).exists():
+        known = member.team.hosts.select_related("profile").filter(name=name).first()
+        if known is None:
             check_room(member.team)
+            profile = profile or create_pending_profile(member.team, name)
+        else:
+            profile = profile or known.profile
         return _store_local_host(member.team, name, profile, python)
 
 
@@ -192,7 +209,9 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
     member.require(Role.MAINTAINER, to="remove a host")
     host = selectors.load_host(member, host_id)
     with transaction.atomic():
-        if not _delete(host):
+        if _delete(host):
+            remove_pending_profile(host.profile)
+        else:
             if host.state == HostState.EXTERNAL:
                 raise ConflictError(
                     f"results of {host} were imported; they would be removed with it"
@@ -249,16 +268,8 @@ def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
             HostChange.objects.create(
                 host=host, snapshot=snapshot, changed=changed, at=snapshot.taken_at
             )
-    _fill_profile(host.profile, extract_profile_fields(facts))
+    settle_profile(host, extract_profile_fields(facts))
     return snapshot
-
-
-def _fill_profile(profile: HardwareProfile, fields: dict[str, Any]) -> None:
-    """Fill unknown fields of a profile from the first host of its kind. Never overwrite a field."""
-    if any(not getattr(profile, name) for name in fields):
-        profile = HardwareProfile.objects.select_for_update().get(pk=profile.pk)
-        new = {name: value for name, value in fields.items() if not getattr(profile, name)}
-        HardwareProfile.objects.filter(pk=profile.pk).update(**new)
 
 
 def _delete(host: Host) -> bool:
@@ -271,12 +282,12 @@ def _delete(host: Host) -> bool:
     return True
 
 
-def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Credential]:
+def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile | None, Credential]:
     member.require(Role.MAINTAINER, to="add a host")
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_connection(new.address, new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
-    profile = selectors.load_profile(member, new.profile_slug)
+    profile = selectors.load_profile(member, new.profile_slug) if new.profile_slug else None
     credential = load_credential(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
         raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")

@@ -120,6 +120,17 @@ def check_local_repositories() -> Iterator[Finding]:
         yield build_ok("repositories", "only repositories of other machines are allowed")
 
 
+def check_local_host() -> Iterator[Finding]:
+    if settings.ALLOW_LOCAL_HOST:
+        yield build_warning(
+            "local host",
+            "members can run code as the user of the workers on this machine",
+            "PITWALL_ALLOW_LOCAL_HOST=0, unless this is your own machine.",
+        )
+    else:
+        yield build_ok("local host", "only other machines are measured")
+
+
 def check_static_files() -> Iterator[Finding]:
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
     if manifest.is_file():

@@ -9,8 +9,15 @@ from enum import StrEnum
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
-from orchestrator.fleet.selectors import load_own_hosts
+from orchestrator.fleet.selectors import load_hosts, load_own_hosts
 from orchestrator.runs.eta import Waiting, Work, load_current_work, load_queued
+
+_REFUSALS = {
+    HostState.EXTERNAL: "is measured elsewhere: Pitwall only receives its results. Choose a host "
+    "that Pitwall measures.",
+    HostState.UNCONFIRMED: "is being set up: finish the checks on its page first.",
+    HostState.RETIRED: "is retired: activate it on its page first.",
+}
 
 
 class HostAvailability(StrEnum):
@@ -61,6 +68,12 @@ class Choice:
         """Return the numbers of its free, busy, … hosts; states without hosts are omitted."""
         totals = Counter(each.now for each in self.hosts)
         return [(now, totals[now]) for now in HostAvailability if totals[now]]
+
+
+def load_refusals(member: Member) -> dict[str, str]:
+    """Return why no run may request a host, by the name of each such host of the team."""
+    hosts = load_hosts(member).filter(state__in=UNUSABLE)
+    return {host.name: f"{host.name} {_REFUSALS[HostState(host.state)]}" for host in hosts}
 
 
 def load_choices(member: Member) -> list[Choice]:

@@ -45,7 +45,7 @@ OF_TEAM = ("{host_id}", "{reference_id}", "{profile}")
 OF_OWN_NAME = {"PUT /profiles/{profile}"}
 #: A body names several objects: the error has the position of the unknown one.
 NAMED_IN_BODY = {"POST /results", "POST /results/files", "POST /projects", "POST /hosts"}
-OF_NOBODY = {"catalogue-suite", "invitation", "audit-export"}
+OF_NOBODY = {"catalogue-suite", "catalogue-run", "invitation", "audit-export"}
 
 
 @pytest.fixture(scope="module")

@@ -82,6 +82,11 @@ def test_a_host_is_set_up_step_by_step(world, alice, bob, mallory):
     assert bob.post("hosts", wanted).status_code == 403
     made = alice.post("hosts", wanted)
     assert (made.status_code, made.json()["state"]) == (201, "unconfirmed")
+    detected = alice.post("hosts", {**wanted, "name": "rack-2", "profile": ""}).json()
+    assert detected["profile"]["name"] == "rack-2, not detected yet"
+    assert alice.post("hosts", {**wanted, "name": "rack-3", "profile": "none"}).status_code == 422
+    assert alice.delete(f"hosts/{detected['id']}").status_code == 204
+    assert len(alice.get("profiles").json()["profiles"]) == 1
     host = f"hosts/{made.json()['id']}"
     response = alice.post(f"{host}/checks")
     assert (response.status_code, response.json()["running"]) == (202, True)

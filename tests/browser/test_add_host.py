@@ -1,14 +1,16 @@
 """Adding a host in a real browser, against a real SSH server."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.transport.address import HostKey
+from tests.browser import page_checks
 from tests.support.engine import Engine, running_engine
 from tests.support.sshd import SshServer, start_sshd
 
@@ -59,6 +61,49 @@ def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     expect(page.locator(".checks li[data-outcome=failed]")).to_have_count(0)
     if folder:
         take_screenshots(page, Path(folder), "ready")
+
+
+def test_a_generated_key_is_installed_before_any_check_fails(
+    page: Page, server: SshServer, engine: Engine
+) -> None:
+    """From no profile and no key to a host that is ready, with a profile that the user renames."""
+    HardwareProfile.objects.filter(hosts=None).delete()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/hosts/new")
+    page.get_by_label("Name").fill("rack-1")
+    page.get_by_label("Address").fill(server.host)
+    page.get_by_label("Port").fill(str(server.port))
+    page.get_by_label("User", exact=True).fill(server.user)
+    page.get_by_label("Work directory").fill(str(server.work_dir))
+    page.get_by_role("button", name="Add and check").click()
+
+    card = page.get_by_role("region", name="Install the key on the host")
+    card.get_by_role("button", name="Copy the command").click()
+    expect(card.get_by_role("status")).to_have_text("Copied.")
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert command == card.locator("pre").inner_text()
+    expect(page.locator(".fingerprint")).to_be_visible(timeout=60_000)
+    expect(page.locator(".checks li[data-outcome=failed]")).to_have_count(0)
+    page.get_by_role("button", name="This is my host: pin this key").click()
+    waiting = page.locator(".checks li[data-outcome=action_required]")
+    expect(waiting).to_contain_text("waiting for you", timeout=30_000)
+    assert page_checks.violations(page) == []
+    if folder := os.environ.get("PITWALL_LOOK"):
+        take_screenshots(page, Path(folder), "waiting")
+
+    (line,) = re.findall(r"echo '(.+?)'", command)
+    server.authorize(line)
+    waiting.get_by_role("button", name="The key is installed: check again").click()
+    expect(page.get_by_text("rack-1 is ready")).to_be_visible(timeout=60_000)
+    host = Host.objects.get(name="rack-1")
+    assert not host.profile.is_pending
+    page.get_by_role("link", name="Rename").click()
+    page.get_by_label("Name", exact=True).fill("Test rack")
+    page.get_by_role("button", name="Save the profile").click()
+    expect(page.get_by_role("rowheader", name="Test rack")).to_be_visible()
+    host.refresh_from_db()
+    assert host.profile.name == "Test rack"
+    assert host.profile.memory_bytes
 
 
 def take_screenshots(page: Page, folder: Path, name: str) -> None:

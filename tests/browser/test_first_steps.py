@@ -35,10 +35,10 @@ def people(
 
 def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[Page]) -> None:
     owner, guest = people
-    owner.goto(_setup_link())
+    owner.goto(create_setup_link())
     assert [*page_checks.too_wide(owner), *page_checks.violations(owner)] == []
     owner.get_by_label("Team").fill("Web Servers")
-    _make_account(owner, "olivia", "Create the team")
+    make_account(owner, "olivia", "Create the team")
     expect(owner.get_by_role("heading", name="Overview")).to_be_visible()
 
     owner.get_by_role("button", name="Log out").click()
@@ -51,7 +51,7 @@ def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[
     owner.get_by_role("button", name="Invite", exact=True).click()
     guest.goto(owner.locator(".secret").inner_text())
     assert [*page_checks.too_wide(guest), *page_checks.violations(guest)] == []
-    _make_account(guest, "gustav", "Create the account and join")
+    make_account(guest, "gustav", "Create the account and join")
     expect(guest.get_by_text("Welcome to Web Servers.")).to_be_visible()
     guest.goto("/settings/members/")
     expect(guest.get_by_role("rowheader", name="olivia")).to_be_visible()
@@ -60,7 +60,7 @@ def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[
         ("olivia", "owner", "web-servers"),
         ("gustav", "member", "web-servers"),
     }
-    assert _setup_link() == ""
+    assert create_setup_link() == ""
 
 
 def test_a_user_joins_by_an_invitation_that_leaves_no_referer(
@@ -83,7 +83,7 @@ def test_a_user_joins_by_an_invitation_that_leaves_no_referer(
     assert not [each for each in referers if "pwi_" in each]
 
 
-def _setup_link() -> str:
+def create_setup_link() -> str:
     """What `make run` prints for an instance without users; empty once there is one."""
     out = StringIO()
     call_command("setup_link", stdout=out)
@@ -91,7 +91,7 @@ def _setup_link() -> str:
     return match[0] if match else ""
 
 
-def _make_account(page: Page, name: str, button: str) -> None:
+def make_account(page: Page, name: str, button: str) -> None:
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the password").fill(PASSWORD)

@@ -3,8 +3,10 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from orchestrator.benchmarks.models import Project
 from orchestrator.runs.models import Run, Schedule
-from tests.support.factories import DEFINITION, make_definition
+from tests.support.factories import DEFINITION, git, make_definition
+from tests.support.fetches import fetch_now
 from tests.support.world import World
 
 pytestmark = pytest.mark.browser
@@ -25,6 +27,7 @@ def test_selecting_rows_and_columns_shows_their_duration(page: Page, world: Worl
 
     page.get_by_label("Benchmark").select_option("server/many")
     expect(brief).to_contain_text("12 cases × 10 trials")
+    page.get_by_text("More options").click()
     grid = page.locator("#case-grid")
     column = grid.get_by_role("button", name="8", exact=True)
     column.focus()
@@ -51,9 +54,41 @@ def test_selecting_rows_and_columns_shows_their_duration(page: Page, world: Worl
     assert run.jobs.get().trials.values("case").distinct().count() == 4
 
 
+def test_a_run_starts_with_one_button_and_no_field_filled_in(page: Page, world: World) -> None:
+    page.goto("/runs/new")
+    expect(page.get_by_label("Contender", exact=True)).to_have_value("main")
+    expect(page.get_by_label("here")).to_be_checked()
+    expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")
+    expect(page.get_by_label("Second contender")).to_be_hidden()
+    page.get_by_role("button", name="Start run").click()
+    page.wait_for_url("**/runs/*-*/")
+    run = Run.objects.latest("created_at")
+    assert [each.commit.sha for each in run.variants.all()] == world.shas[1:]
+
+
+def test_another_project_brings_its_default_branch(page: Page, world: World) -> None:
+    other = world.add_project()
+    make_definition(
+        world.alice, other, slug="nine", source=DEFINITION.replace("rounds: 5", "rounds: 9")
+    )
+    git(world.repository, "branch", "trunk", world.shas[1])
+    Project.objects.filter(pk=other.pk).update(default_branch="trunk")
+    fetch_now(other)
+    page.goto("/runs/new?benchmark=server/hello")
+    expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")
+    page.get_by_label("Benchmark").select_option("other/nine")
+    expect(page.get_by_label("Contender", exact=True)).to_have_value("trunk")
+    expect(page.locator("#id_rounds_helptext")).to_contain_text("9, as in the definition")
+    expect(page.locator("#run-brief")).to_contain_text("1 case × 18 trials")
+    expect(page.locator("#plan")).to_contain_text(world.shas[1][:10])
+
+
 def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
-    page.goto("/runs/new?hosts=here")
+    page.goto("/runs/new")
+    expect(page.get_by_label("here")).to_be_checked()
+    expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")
+    page.get_by_text("More options").click()
     expect(page.get_by_label("Branch", exact=True)).to_be_hidden()
     page.get_by_label("for each new commit on a branch").check()
     expect(page.get_by_label("Contender", exact=True)).to_be_hidden()

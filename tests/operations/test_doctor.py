@@ -30,6 +30,7 @@ def deployed(settings, tmp_path, own_queue):
     settings.ALLOWED_HOSTS = ["bench.example.org"]
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     settings.ALLOW_LOCAL_REPOSITORIES = False
+    settings.ALLOW_LOCAL_HOST = False
     settings.METRICS_TOKEN = "a-token-of-some-length"
     settings.DATA_DIR = tmp_path / "data"
     settings.STATIC_ROOT = str(tmp_path)

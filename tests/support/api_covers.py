@@ -103,6 +103,11 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "catalogue": ("GET /suites",),
     "catalogue-suite": ("GET /suites",),
+    "catalogue-run": (
+        "GET /suites",
+        "POST /projects",
+        "POST /benchmarks/{project}/{benchmark}/definitions",
+    ),
     "project-new": ("POST /projects", "GET /projects"),
     "project-import": (
         "GET /projects/{project}/definition-files",
@@ -205,6 +210,7 @@ NOT_COVERED: Mapping[str, str] = {
         "for clients of Codespeed, which know no other address; POST /results is the same",
     ),
     "setup": "the first user is made before there is a token",
+    "measure-here": "for the first visit, before there is a token; later POST /runs does the same",
     "invitation": "an invited person joins before they have a token",
     "invitation-new": "a token creates no accounts: they would outlive it",
     "team-leave": "a person's own decision; their tokens end with it",

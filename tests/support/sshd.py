@@ -27,6 +27,7 @@ from devstack.programs import find_program
 from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 from perf.harness import sshd as harness
+from tests.support.programs import missing
 
 #: Networks of the hosts of tests.
 LOOPBACK = ("127.0.0.0/8", "::1")
@@ -51,6 +52,13 @@ class SshServer:
     home: Path
     work_dir: Path
     drop_connections: Callable[[], None] = field(repr=False)
+
+    def authorize(self, public_key: str) -> None:
+        """Let the owner of this key log in, as the command on the page of the checks does."""
+        if self.kind != "sshd":
+            missing("sshd")
+        with (self.work_dir.parent / "ssh-server" / "authorized_keys").open("a") as file:
+            file.write(f"{public_key}\n")
 
     def address(self, **changes: object) -> SshAddress:
         """Return the login data, with the changes of a test."""

@@ -102,7 +102,9 @@ class HostIn(ConnectionIn, extra="forbid"):
     """A machine that is reached over SSH; `profile` is the slug of its hardware profile."""
 
     name: Text
-    profile: Text
+    profile: Annotated[StorableText, StringConstraints(max_length=60)] = Field(
+        "", description="Empty: created from the facts of the host, or matched with a known one."
+    )
     run_as: Annotated[str, StringConstraints(max_length=32)] = Field(
         "", description="The user for measured code; empty: the login user."
     )

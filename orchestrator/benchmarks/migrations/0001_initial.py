@@ -133,6 +133,7 @@ class Migration(migrations.Migration):
                 ("slug", models.SlugField(max_length=60)),
                 ("title", models.CharField(max_length=200)),
                 ("repository_path", models.CharField(blank=True, max_length=200)),
+                ("is_draft", models.BooleanField(db_default=False, default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "project",

@@ -173,6 +173,14 @@ class Migration(migrations.Migration):
                     models.DecimalField(blank=True, decimal_places=4, max_digits=9, null=True),
                 ),
                 ("notes", models.TextField(blank=True)),
+                (
+                    "is_pending",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Created together with a host, whose first facts name it.",
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "team",
@@ -257,7 +265,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("passed", "passed"),
                             ("warning", "warning"),
-                            ("action_required", "action required"),
+                            ("action_required", "waiting for you"),
                             ("failed", "failed"),
                         ],
                         max_length=15,

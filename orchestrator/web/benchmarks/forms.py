@@ -8,6 +8,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from orchestrator.benchmarks.selectors import load_projects
+from orchestrator.runs.availability import HostAvailability, load_choices
 from orchestrator.web.forms import TeamForm
 
 DEFINITION = dedent(
@@ -32,9 +33,13 @@ DEFINITION = dedent(
 
 
 def build_example() -> str:
-    """Return a definition with a line that makes editors check it against our schema."""
+    return f"{build_schema_line()}{DEFINITION}"
+
+
+def build_schema_line() -> str:
+    """Return the line that makes editors check a definition against our schema."""
     schema = settings.BASE_URL + reverse("definition-schema")
-    return f"# yaml-language-server: $schema={schema}\n{DEFINITION}"
+    return f"# yaml-language-server: $schema={schema}\n"
 
 
 class DefinitionForm(TeamForm):
@@ -53,7 +58,29 @@ class DefinitionForm(TeamForm):
     )
 
 
-class BenchmarkForm(DefinitionForm):
+class TrialForm(DefinitionForm):
+    """A definition, and the host for one trial of it."""
+
+    renamed = {"hosts": "host"}
+
+    # No ChoiceField: a host that was put into maintenance since must not prevent saving.
+    host = forms.CharField(required=False, max_length=60, label="Try it on", widget=forms.Select)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        names = [
+            place.value
+            for place in load_choices(self.member)
+            if place.kind == "host" and place.hosts[0].now != HostAvailability.HELD
+        ]
+        self.fields["host"].widget.choices = [(name, name) for name in names]
+
+    def show_error(self, error: Exception, default: str | None = None) -> None:
+        """Show an error at its field; one of a part of the definition at its text."""
+        super().show_error(error, default or "source")
+
+
+class BenchmarkForm(TrialForm):
     project = forms.ChoiceField()
     slug = forms.CharField(max_length=60, label="Short name", help_text="Such as hello-world.")
     field_order = ("project", "slug", "source")

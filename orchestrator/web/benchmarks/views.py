@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import load_suite
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.models import Benchmark, Definition
+from orchestrator.benchmarks.models import Benchmark, Definition, Project
 from orchestrator.benchmarks.review import review, review_spec
 from orchestrator.benchmarks.selectors import (
     load_benchmark,
@@ -22,8 +22,16 @@ from orchestrator.benchmarks.selectors import (
 from orchestrator.benchmarks.services import save_definition, store_in_pitwall
 from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from orchestrator.core.errors import NotFoundError
+from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.runs.tries import try_definition
 from orchestrator.web.access import for_member
-from orchestrator.web.benchmarks.forms import BenchmarkForm, DefinitionForm, build_example
+from orchestrator.web.benchmarks.forms import (
+    BenchmarkForm,
+    DefinitionForm,
+    TrialForm,
+    build_example,
+)
+from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
 from orchestrator.web.forms import FORM_ERRORS
 
@@ -41,13 +49,15 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
     if not versions and request.method == "GET":
         return render(request, "benchmarks/imported.html", {"benchmark": record})
     definition = _find_version(versions, request.GET.get("version"))
-    form = DefinitionForm(
+    form = (TrialForm if record.is_draft else DefinitionForm)(
         member,
         request.POST if request.method == "POST" else None,
         initial={"source": definition.source},
     )
     if form.is_valid() and "check" not in request.POST:
         try:
+            if isinstance(form, TrialForm) and "try" in request.POST:
+                return _try(member, record.project, slug, form)
             _save(member, record, form)
         except FORM_ERRORS as error:
             form.show_error(error, default="source")
@@ -68,23 +78,32 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
 
 @for_member
 def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the form with an example, or with a suite of the catalogue (`?suite=`)."""
-    form = BenchmarkForm(
-        member,
-        request.POST if request.method == "POST" else None,
-        initial=_build_initial(request),
-    )
+    """Show the form with an example, a suite of the catalogue (`?suite=`), or a proposal.
+
+    `?inspect=` is the project whose repository is inspected for a proposal.
+    """
+    sent = request.method == "POST"
+    wizard = Wizard() if sent else inspect_repository(member, request.GET.get("inspect", ""))
+    initial = _build_initial(request) | wizard.initial
+    form = BenchmarkForm(member, request.POST if sent else None, initial=initial)
     if form.is_valid() and "check" not in request.POST:
         data = form.cleaned_data
         try:
             project = load_project(member, data["project"])
+            if "try" in request.POST:
+                return _try(member, project, data["slug"], form)
             source = _normalise_newlines(data["source"])
             save_definition(member=member, project=project, slug=data["slug"], source=source)
         except FORM_ERRORS as error:
             form.show_error(error, default="source")
         else:
             return redirect("benchmark", data["project"], data["slug"])
-    context = {"form": form, "review": _build_review(form), "suite": request.GET.get("suite", "")}
+    context = {
+        "form": form,
+        "review": _build_review(form),
+        "suite": request.GET.get("suite", ""),
+        "wizard": wizard,
+    }
     return render(request, "benchmarks/new.html", context, status=form.status)
 
 
@@ -129,6 +148,17 @@ def store_repository_definition(
 def _save(member: Member, record: Benchmark, form: DefinitionForm) -> Definition:
     source = _normalise_newlines(form.cleaned_data["source"])
     return save_definition(member=member, project=record.project, slug=record.slug, source=source)
+
+
+def _try(member: Member, project: Project, slug: str, form: TrialForm) -> HttpResponse:
+    """Start one trial of the sent text, and show its run."""
+    data = form.cleaned_data
+    source = _normalise_newlines(data["source"])
+    run = try_definition(
+        member=member, project=project, slug=slug, source=source, host=data["host"]
+    )
+    wake_engine()
+    return redirect("run", run.pk)
 
 
 def _build_initial(request: HttpRequest) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError
 from orchestrator.dispatch.checkup import request_checks
+from orchestrator.dispatch.remediation import build_key_installation
 from orchestrator.fleet.checks import CheckList, begin_again, load_checks
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
@@ -90,6 +91,12 @@ def _render_steps(
     return render(request, "hosts/checks.html#steps", context)
 
 
+def _build_installation(host: Host, steps: CheckList) -> str:
+    """Return the command that installs the key of a new host, until the login was tried."""
+    is_tried = any(step == CheckStep.LOGIN and check is not None for step, check in steps.rows)
+    return "" if is_tried or host.last_seen_at else build_key_installation(host)
+
+
 def _build_context(host: Host, steps: CheckList) -> dict[str, object]:
     blocked = steps.blocked
     return {
@@ -104,4 +111,5 @@ def _build_context(host: Host, steps: CheckList) -> dict[str, object]:
             and host.state == HostState.UNCONFIRMED
         ),
         "busy": hasattr(host, "lease"),
+        "install_key": _build_installation(host, steps),
     }

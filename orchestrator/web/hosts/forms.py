@@ -81,7 +81,12 @@ class HostForm(TeamForm):
         ("paste", "Paste a private key"),
     )
     name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
-    profile = forms.ChoiceField(help_text="The hardware profile of the machine.")
+    profile = forms.ChoiceField(
+        required=False,
+        label="Hardware profile",
+        help_text="The kind of machine. By default it is created from the CPU, the memory and the "
+        "system that the host reports; you can rename it.",
+    )
     address = forms.CharField(max_length=253, help_text="Host name or IP address.")
     port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
     login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
@@ -118,7 +123,7 @@ class HostForm(TeamForm):
         super().__init__(*args, **kwargs)
         profiles = [(each.slug, each.name) for each in load_profiles(self.member)]
         keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in load_credentials(self.member)]
-        self.fields["profile"].choices = profiles  # type: ignore[attr-defined]
+        self.fields["profile"].choices = [("", "Detect"), *profiles]  # type: ignore[attr-defined]
         self.fields["credential"].choices = [("", "—"), *keys]  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
@@ -237,9 +242,14 @@ class GoldenForm(TeamForm):
     commit = forms.CharField(
         max_length=200, help_text="Branch, tag or hash; a branch means its current commit."
     )
-    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Optional.")
+    every_hours = forms.IntegerField(
+        required=False, min_value=1, label="Every n hours", help_text="Optional."
+    )
     every_jobs = forms.IntegerField(
-        required=False, min_value=1, help_text="After this number of other finished jobs."
+        required=False,
+        min_value=1,
+        label="Every n jobs",
+        help_text="After this number of other finished jobs.",
     )
     tolerance_percent = forms.DecimalField(
         min_value=Decimal("0.1"),

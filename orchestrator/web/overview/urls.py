@@ -7,4 +7,5 @@ from orchestrator.web.overview import views
 urlpatterns = [
     path("favicon.ico", views.favicon, name="favicon"),
     path("", views.overview, name="overview"),
+    path("measure-this-machine", views.measure_here, name="measure-here"),
 ]

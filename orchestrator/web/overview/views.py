@@ -4,11 +4,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.templatetags.static import static
+from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.selectors import load_benchmarks, load_projects
 from orchestrator.core.page_cache import get_or_make_part
+from orchestrator.dispatch.first_measurement import (
+    may_offer_first_measurement,
+    start_first_measurement,
+)
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.selectors import load_hosts
 from orchestrator.measurements.version_keys import read_overview_version
 from orchestrator.reports.saved_reports import load_saved_reports
@@ -32,7 +38,17 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
     body = get_or_make_part(
         ("overview", member.team.pk, member.role), mark, lambda: _render_body(request, member)
     )
-    return render(request, "overview/overview.html", {"body": body})
+    context = {"body": body, "measure_here": may_offer_first_measurement(member)}
+    return render(request, "overview/overview.html", context)
+
+
+@for_member
+@require_POST
+def measure_here(request: HttpRequest, member: Member) -> HttpResponse:
+    """Add this machine and a suite, and start a run; the page of a fetch repeats it until then."""
+    run = start_first_measurement(member=member)
+    wake_engine()
+    return redirect("run", run.pk)
 
 
 def _render_body(request: HttpRequest, member: Member) -> str:

@@ -29,6 +29,7 @@ from orchestrator.web.access import for_member
 from orchestrator.web.cases import list_planned_cases, load_expression_names
 from orchestrator.web.forms import FORM_ERRORS, build_benchmark_key
 from orchestrator.web.refs import load_chosen_run, load_ref_choices
+from orchestrator.web.runs.default_commits import build_default_commits, follow_default_branch
 from orchestrator.web.runs.forms import RunForm
 from orchestrator.web.runs.placements import build_form_data
 from orchestrator.web.schedules.forms import ScheduleForm
@@ -45,7 +46,9 @@ REFS = ("baseline", "contender", "second_contender", "branch")
 def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the form, prefilled from the address or from an earlier run (`?again=`)."""
     if request.method != "POST":
-        return form_page(request, RunForm(member, initial=_build_initial_data(request, member)))
+        form = RunForm(member, initial=_build_initial_data(request, member))
+        form.preselect_host()
+        return form_page(request, form)
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
@@ -66,7 +69,8 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
     """
     schedule = _load_edited_schedule(request, member)
     fetch = None
-    form = (ScheduleForm if schedule else RunForm)(member, request.POST)
+    data = follow_default_branch(member, request.POST)
+    form = (ScheduleForm if schedule else RunForm)(member, data)
     other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
         # Nothing starts yet: the response shows the grid of the newly chosen benchmark.
@@ -154,7 +158,8 @@ def _build_initial_data(request: HttpRequest, member: Member) -> dict[str, Any]:
     if run := load_chosen_run(member, request.GET.get("again", "")):
         return _build_initial(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
-    return {**given, "hosts": request.GET.getlist("hosts")}
+    commits = build_default_commits(member, given)
+    return {**commits, **given, "hosts": request.GET.getlist("hosts")}
 
 
 def _build_initial(run: Run) -> dict[str, Any]:

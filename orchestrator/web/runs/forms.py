@@ -1,12 +1,13 @@
 """Fields of the form of runs and schedules."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 
 from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.runs.availability import Choice, load_choices
+from orchestrator.runs.availability import Choice, HostAvailability, load_choices, load_refusals
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
 from orchestrator.web.forms import TeamForm, load_benchmark_choices
@@ -16,8 +17,21 @@ from orchestrator.web.runs.placements import PlacementsField
 PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
 
 
+#: The fields that are always visible; all others are below "More options".
+VISIBLE = frozenset({"benchmark", "baseline", "contender", "hosts", "rounds", "default_branch"})
+
+
 class HostsField(forms.MultipleChoiceField):
+    """`refusals`: why some hosts cannot be chosen, by name."""
+
     widget = forms.CheckboxSelectMultiple
+    refusals: Mapping[str, str] = {}
+
+    def validate(self, value: list[str]) -> None:
+        for name in value:
+            if name in self.refusals and not self.valid_value(name):
+                raise forms.ValidationError(self.refusals[name])
+        super().validate(value)
 
 
 class CasesField(forms.CharField):
@@ -92,7 +106,10 @@ class RunForm(TeamForm, ScheduleFields):
     contender = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Branch, tag or commit to compare. Empty: the baseline is measured alone.",
+        help_text="Branch, tag or commit to test. Empty: only the baseline is measured.",
+    )
+    default_branch = forms.CharField(
+        max_length=200, required=False, widget=forms.HiddenInput, label="Default branch"
     )
     second_contender = forms.CharField(
         max_length=200, required=False, help_text="Optional: measured in the same rounds."
@@ -121,15 +138,14 @@ class RunForm(TeamForm, ScheduleFields):
         min_value=0.01,
         max_value=100,
         initial=2,
-        label="Detect changes of, %",
+        label="Detect changes of at least, %",
         help_text="The number of rounds is computed from the noise of the selected hosts.",
     )
     rounds = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_ROUNDS,
-        help_text="Empty: the number in the definition, or at most 20 until decided. "
-        "A verdict needs at least 5.",
+        help_text="A verdict needs at least 5.",
     )
     budget = forms.FloatField(
         required=False,
@@ -142,7 +158,7 @@ class RunForm(TeamForm, ScheduleFields):
         choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
         initial="normal",
         required=False,
-        help_text="Order of waiting runs; waiting increases the priority.",
+        help_text="Higher priority runs start first; priority rises while waiting.",
     )
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
@@ -167,6 +183,43 @@ class RunForm(TeamForm, ScheduleFields):
             self.choice.take(self.data)
         elif self.choice is not None and self.initial.get("cases"):
             self.initial["cases"] = self.choice.show(self.initial["cases"])
+        if self.choice is not None:
+            self._field("rounds").help_text = (
+                f"Empty: {self.choice.spec.rounds}, as in the definition, or at most 20 until "
+                "decided. A verdict needs at least 5."
+            )
+
+    def preselect_host(self) -> None:
+        """Choose the only host that can measure now, if no usable place is chosen yet."""
+        places = {place.value for place in self.places if place.usable}
+        given = {str(name) for name in self.initial.get("hosts") or ()}
+        ready = [
+            place.value
+            for place in self.places
+            if place.kind == "host" and place.hosts[0].now != HostAvailability.HELD
+        ]
+        if len(ready) == 1 and not given & places and not self.initial.get("placements"):
+            self.initial["hosts"] = [*given, *ready]
+
+    @property
+    def refused_hosts(self) -> list[str]:
+        """Return why hosts that the address names cannot be chosen."""
+        if self.is_bound:
+            return []
+        names = self.initial.get("hosts") or ()
+        return [self.refusals[name] for name in names if name in self.refusals]
+
+    @property
+    def has_options(self) -> bool:
+        """Return whether a field below "More options" has an error, or not its default value."""
+        names = self.fields.keys() - VISIBLE - {"resolution", "at", "branch"}
+        usual = {name: (None, "", False, self.fields[name].initial) for name in names}
+        choice = self.choice
+        return (
+            bool(self.errors.keys() - VISIBLE)
+            or any(self[name].value() not in usual[name] for name in names)
+            or (choice is not None and choice.picked != choice.grid.everything)
+        )
 
     def place_groups(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
         """Return the possible places by kind, each with whether it is chosen."""
@@ -312,6 +365,7 @@ class RunForm(TeamForm, ScheduleFields):
 
     def _host_choices(self) -> list[tuple[str, str]]:
         self.places = load_choices(self.member)
+        self.refusals = self._field("hosts").refusals = load_refusals(self.member)
         elsewhere = [("", "the same host"), *_group_places(self.places)]
         self._field("generator").choices = elsewhere
         self._field("backend").choices = elsewhere

@@ -13,7 +13,9 @@ from orchestrator.benchmarks.choice import compile_condition
 from orchestrator.benchmarks.load_specs import build_load_specs, get_tool
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.miniature import build_miniature
+from orchestrator.benchmarks.proposals.proposal import build_proposal
 from orchestrator.benchmarks.remotes import check_url
+from orchestrator.benchmarks.review import review
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
 from orchestrator.core.storable_text import check_storable
@@ -157,7 +159,35 @@ def _unseal(given: bytes, _: Path) -> None:
 
 
 _REFUSED = (InvalidRequestError,)
+
+
+def _repositories() -> list[bytes]:
+    """Files of repositories, each behind a line with its path."""
+    return [
+        b"=== Procfile\nweb: gunicorn -b 0.0.0.0:$PORT a:app\n=== requirements.txt\ngunicorn==1\n",
+        b'=== Dockerfile\nEXPOSE 80\nENTRYPOINT ["/s"]\nCMD ["-p", "80"]\n'
+        b"=== main.go\nx\n=== go.mod\n",
+        b'=== package.json\n{"scripts": {"start": "A=1 node x.js", "build": "b"}, "main": "x.js"}\n'
+        b'=== x.js\napp.get("/a", f); app.listen(process.env.PORT)\n',
+        b"=== Cargo.toml\n[package]\nname = 'a'\n",
+        b"=== pyproject.toml\n[project]\ndependencies = ['b']\n=== server.py\n'--port'\n",
+        b"=== pom.xml\n<artifactId>a</artifactId><version>1</version><dependencies>\n",
+        b"=== build.gradle\nversion = '1'\n=== settings.gradle\nrootProject.name = 'a'\n",
+        b'=== app.py\napp = Flask(__name__)\n@app.route("/x")\n=== requirements.txt\nflask\n',
+    ]
+
+
+def _read_repository(given: bytes, _: Path) -> None:
+    """A proposal is a text that the editor can show, valid or not."""
+    parts = (part.partition("\n") for part in given.decode("utf-8", "replace").split("=== "))
+    proposal = build_proposal("Fuzz", {path: text for path, _, text in parts if path})
+    if proposal is not None:
+        review(proposal.source)
+
+
 TARGETS = (
+    Target(name="repository", samples=_repositories, change=changed_bytes, read=_read_repository,
+           errors=(), share=3),
     Target(name="definition", samples=_definitions, change=changed_bytes, read=_read_definition,
            errors=_REFUSED, share=1),
     Target(name="definition-data", samples=_as_data, change=_change_data, read=_read_data,

@@ -145,7 +145,8 @@ def test_each_suite_is_shown_and_can_be_a_template(slug: str, world: World, alic
 def test_the_catalogue_is_listed(world: World, bob: Client) -> None:
     page = bob.get(reverse("catalogue")).content.decode()
     assert "Known latency" in page
-    assert "Use this suite" not in page
+    assert "Use as a template" not in page
+    assert reverse("catalogue-run", args=["hello"]) not in page
     assert bob.get(reverse("catalogue-suite", args=["nothing"])).status_code == 404
 
 

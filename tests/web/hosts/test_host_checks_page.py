@@ -18,7 +18,7 @@ from orchestrator.fleet.services import NewHost, add_credential, enter_host, sav
 from orchestrator.runs.models import HostLease
 from orchestrator.transport.address import HostKey
 from tests.support.factories import Personas
-from tests.support.html_pages import values
+from tests.support.html_pages import element, elements, get_text, values
 from tests.support.sshd import SshServer, start_sshd
 from tests.support.world import World
 
@@ -85,6 +85,7 @@ def test_a_host_is_ready_after_its_key_is_confirmed_and_all_checks_pass(
     page = _check(alice, host)
     host.refresh_from_db()
     assert host.state == "ready"
+    assert "Hardware profile: Any machine Rename" in get_text(page)
     outcomes = _outcomes(host)
     assert len(outcomes) == 8
     assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
@@ -92,6 +93,39 @@ def test_a_host_is_ready_after_its_key_is_confirmed_and_all_checks_pass(
     assert "rack-1 is ready" in page
     assert (server.work_dir / "agents").is_dir()
     assert host.snapshots.count() == 1
+
+
+def test_a_generated_key_is_shown_before_a_check_needs_it_and_waits_for_the_user(
+    server: SshServer, host: Host, personas: Personas, alice: Client, bob: Client
+) -> None:
+    key = add_credential(member=personas.alice, name="new")
+    Host.objects.update(credential=key, host_key=server.host_key)
+    address = reverse("host-checks", args=[host.pk])
+    before = alice.get(address)
+    command = get_text(element(before, "#install-key"))
+    line = " ".join(key.public_key.split()[:2])
+    assert f"echo '{line} pitwall' >> ~/.ssh/authorized_keys" in command
+    assert values(before, "button[data-copy]", "data-copy") == ["install-key"]
+    assert line not in get_text(bob.get(address))
+
+    page = _check(alice, host)
+    assert _outcomes(host)["login"] == "action_required"
+    waiting = element(page, "li[data-outcome=action_required]")
+    assert "waiting for you" in get_text(waiting)
+    assert "failed" not in get_text(waiting)
+    assert get_text(element(waiting, "pre#command-login-1")) == command
+    assert "The key is installed: check again" in get_text(waiting)
+    assert not elements(page, "#install-key")
+
+    server.authorize(key.public_key)
+    _check(alice, host, again="login")
+    assert _outcomes(host)["login"] == "passed"
+    host.refresh_from_db()
+    assert host.last_seen_at is not None
+    # Later a refused login is a failure: the key was removed.
+    Host.objects.update(credential=add_credential(member=personas.alice, name="another"))
+    _check(alice, host, again="login")
+    assert _outcomes(host)["login"] == "failed"
 
 
 def test_a_failed_check_shows_a_fix_and_keeps_earlier_results(
@@ -106,7 +140,7 @@ def test_a_failed_check_shows_a_fix_and_keeps_earlier_results(
     # It goes on from what was fixed, and stops at what is wrong next.
     assert _change(alice, host, port=server.port).status_code == 302
     page = _check(alice, host)
-    assert _outcomes(host) == {"reach": "passed", "key": "passed", "login": "failed"}
+    assert _outcomes(host) == {"reach": "passed", "key": "passed", "login": "action_required"}
     line = " ".join(server.client_public_key.split()[:2]).replace("+", "&#x2B;")
     assert f"echo &#x27;{line}" in page.replace("+", "&#x2B;")
     assert "~/.ssh/authorized_keys" in page

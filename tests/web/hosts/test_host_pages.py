@@ -51,6 +51,21 @@ def test_a_stored_key_is_used(server: SshServer, alice: Client, personas: Person
     assert "bench" in map(get_text, elements(alice.get(reverse("host", args=[host.pk])), "code"))
 
 
+def test_a_host_is_added_without_a_profile(
+    server: SshServer, alice: Client, personas: Personas
+) -> None:
+    form = alice.get(reverse("host-new"))
+    assert [get_text(each) for each in elements(form, "select[name=profile] option")] == ["Detect"]
+    answer = alice.post(reverse("host-new"), _data(server, profile=""))
+    host = Host.objects.get(name="rack-1")
+
+    assert answer.headers["Location"] == reverse("host-checks", args=[host.pk])
+    assert (host.profile.is_pending, host.profile.team) == (True, personas.alice.team)
+    save_profile(member=personas.mallory, slug="theirs", name="Theirs")
+    refused = alice.post(reverse("host-new"), _data(server, name="rack-2", profile="theirs"))
+    assert "theirs is not one of the available choices" in field_error(refused, "profile")
+
+
 @pytest.mark.usefixtures("_profile")
 @pytest.mark.parametrize(
     ("field", "value", "words"),

@@ -12,13 +12,21 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.models import Fetch
+from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.open_hours import DAYS
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
+from tests.support.factories import (
+    DEFINITION,
+    git,
+    make_definition,
+    make_local_host,
+    make_repository,
+    make_run,
+)
 from tests.support.fetches import fetch_now, run_fetches
 from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.world import World
@@ -100,7 +108,130 @@ def test_empty_fields_have_no_errors_in_the_preview(world: World, alice: Client)
 
     assert field_error(panel, "baseline") == ""
     assert field_error(panel, "hosts") == ""
-    assert "Enter a contender" in panel
+    assert "Choose a commit and a host" in panel
+
+
+def test_the_form_begins_with_the_default_branch_the_only_host_and_the_rounds(
+    world: World, alice: Client
+) -> None:
+    page = alice.get(reverse("run-new"))
+    fields = page.context["form"]
+
+    assert (fields["contender"].value(), fields["baseline"].value()) == ("main", None)
+    assert _checked(page, "hosts") == ["here"]
+    assert "Empty: 5, as in the definition" in get_text(element(page, "#id_rounds_helptext"))
+    options = element(page, "details.more-options")
+    assert not options.has_attr("open")
+    assert {"second_contender", "until", "budget", "priority", "when", "cases"} <= {
+        str(each["name"]) for each in options.select("[name]")
+    }
+    started = alice.post(
+        reverse("run-new"), {"benchmark": "server/hello", "contender": "main", "hosts": ["here"]}
+    )
+    run = Run.objects.latest("created_at")
+    assert started.headers["Location"] == reverse("run", args=[run.pk])
+    assert [each.commit.sha for each in run.variants.all()] == world.shas[1:]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"when": "nightly"}, {"priority": "high"}, {"until": "decided"}, {"cases": "connections > 1"}],
+)
+def test_options_that_the_address_names_are_open(
+    query: dict[str, str], world: World, alice: Client
+) -> None:
+    page = alice.get(reverse("run-new"), query)
+
+    assert element(page, "details.more-options").has_attr("open")
+
+
+def test_an_error_below_more_options_opens_them(world: World, alice: Client) -> None:
+    page = alice.post(reverse("run-new"), _data(world, budget="none"))
+
+    assert element(page, "details.more-options").has_attr("open")
+    assert not element(
+        alice.post(reverse("run-new"), _data(world, contender="nope")), "details.more-options"
+    ).has_attr("open")
+
+
+def test_commits_of_the_address_replace_the_default_branch(world: World, alice: Client) -> None:
+    for query in ({"contender": world.shas[1]}, {"baseline": world.shas[0]}):
+        fields = alice.get(reverse("run-new"), query).context["form"]
+        assert fields["contender"].value() == query.get("contender")
+        assert fields["baseline"].value() == query.get("baseline")
+
+
+def test_the_first_commit_of_a_repository_is_measured_alone(
+    world: World, alice: Client, tmp_path: Path
+) -> None:
+    make_repository(tmp_path / "single", [{"server.py": "pass"}])
+    project = create_project(
+        member=world.alice, slug="single", name="", repository_url=str(tmp_path / "single")
+    )
+    fetch_now(project)
+    make_definition(world.alice, project, slug="single")
+    key = "single/single"
+    page = alice.get(reverse("run-new"), {"benchmark": key})
+
+    assert page.context["form"]["baseline"].value() == "main"
+    assert page.context["form"]["contender"].value() is None
+    panel = alice.post(
+        reverse("run-preview"), {"benchmark": key, "baseline": "main", "hosts": ["here"]}, **HTMX
+    )
+    assert "One commit is measured, without a comparison." in get_text(panel)
+
+
+def test_no_host_is_chosen_among_two(world: World, alice: Client) -> None:
+    make_local_host(world.alice, "there")
+    assert _checked(alice.get(reverse("run-new")), "hosts") == []
+    Host.objects.filter(name="there").update(state="maintenance")
+    assert _checked(alice.get(reverse("run-new")), "hosts") == ["here"]
+
+
+def test_the_form_follows_the_default_branch_of_another_project(
+    world: World, alice: Client
+) -> None:
+    other = world.add_project()
+    make_definition(world.alice, other, slug="elsewhere")
+    Project.objects.filter(pk=other.pk).update(default_branch="trunk")
+    sent = {"benchmark": "other/elsewhere", "hosts": ["here"], "grid": "of another benchmark"}
+    typed = {**sent, "default_branch": "main", "contender": world.shas[1]}
+    filled_in = {**sent, "default_branch": "main", "contender": "main"}
+
+    for data, contender in ((typed, world.shas[1]), (filled_in, "trunk")):
+        panel = alice.post(reverse("run-preview"), data, **HTMX)
+        swapped = "[hx-swap-oob=true] input[name=contender], input[hx-swap-oob=true]"
+        assert values(panel, swapped) == ["trunk", contender]
+
+
+def _add_external_host(world: World, name: str) -> None:
+    world.alice.team.hosts.create(
+        name=name, profile=world.host.profile, transport="external", state="external", work_dir=""
+    )
+
+
+def test_a_host_that_is_measured_elsewhere_is_named_with_the_reason(
+    world: World, alice: Client
+) -> None:
+    _add_external_host(world, "ci-7")
+    page = alice.get(reverse("run-new"), {"hosts": ["ci-7"]})
+
+    assert "ci-7 is measured elsewhere: Pitwall only receives its results" in get_text(page)
+    assert _checked(page, "hosts") == ["here"]
+    sent = alice.post(reverse("run-new"), _data(world, hosts=["ci-7"]))
+    assert sent.status_code == 422
+    assert "ci-7 is measured elsewhere" in field_error(sent, "hosts")
+    Host.objects.filter(name="here").update(state="retired")
+    page = alice.get(reverse("run-new"), {"hosts": ["here"]})
+    assert "here is retired: activate it on its page first" in get_text(page)
+
+
+def test_hosts_of_other_teams_are_not_explained(world: World, alice: Client) -> None:
+    profile = save_profile(member=world.personas.mallory, slug="m", name="M")
+    world.personas.mallory.team.hosts.create(
+        name="theirs", profile=profile, transport="external", state="external", work_dir=""
+    )
+    assert "theirs" not in get_text(alice.get(reverse("run-new"), {"hosts": ["theirs"]}))
 
 
 def test_equal_commits_are_named(world: World, alice: Client) -> None:

@@ -18,6 +18,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_settings.check_trusted_proxies,
     doctor_settings.check_metrics_token,
     doctor_settings.check_local_repositories,
+    doctor_settings.check_local_host,
     doctor_settings.check_static_files,
     doctor_settings.check_data_folder,
     doctor_settings.check_mail,
