@@ -65,8 +65,8 @@ PAGES: Mapping[str, PageRow] = {
         see=PERSON,
         do=PERSON,
     ),
+    **_build_page_rows("account-unlink", see=PERSON, do=PERSON),
     **_build_page_rows("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
-    **_build_page_rows("account-unlink", do=PERSON),
     **_build_page_rows(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
@@ -83,19 +83,32 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
         do=MEMBER,
     ),
-    **_build_page_rows("run-preview benchmark-check team-switch team-leave", do=VIEWER),
+    **_build_page_rows("run-preview benchmark-check team-switch", do=VIEWER),
     **_build_page_rows(
         """run-rerun run-pin run-cancel run-cancel-part history-baseline annotation-new
-        annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
-        alert-change alert-confirm report-delete host-golden
-        host-golden-remove host-golden-reset host-calibrate host-maintenance host-release
-        benchmark-repository-definition project-pin project-pin-remove
-        reference-catalogue reference-remove schedule-enable
-        schedule-delete token-revoke channel-test delivery-redeliver forge-answer
-        share-revoke project-fetch-now""",
+        annotation-edit history-dismiss history-confirm alert-change alert-confirm host-golden
+        host-calibrate host-maintenance host-release benchmark-repository-definition project-pin
+        reference-catalogue schedule-enable channel-test delivery-redeliver forge-answer
+        project-fetch-now""",
         do=MEMBER,
     ),
     **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
+    # Actions that ask first: a GET shows the question.
+    **_build_page_rows("team-leave", see=VIEWER, do=VIEWER),
+    **_build_page_rows(
+        """annotation-delete history-baseline-remove host-golden-remove host-golden-reset
+        project-pin-remove reference-remove report-delete schedule-delete share-revoke
+        token-revoke""",
+        see=MEMBER,
+        do=MEMBER,
+    ),
+    **_build_page_rows(
+        """channel-delete host-remove host-retire invitation-withdraw member-remove
+        project-access-host-key-forget project-access-key project-access-remove
+        project-forge-remove project-forge-secret project-reclone""",
+        see=MAINTAINER,
+        do=MAINTAINER,
+    ),
     **_build_page_rows(
         "project project-access project-changes project-forge project-public channels host-checks",
         see=VIEWER,
@@ -105,11 +118,8 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("project-repository", see=VIEWER, do=MAINTAINER),
     **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
-        """host-key-accept host-ssh host-remove host-settings host-retire member-role member-remove
-        invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
-        project-forge-remove project-access-key project-access-host-key
-        project-access-host-key-reject project-access-host-key-forget
-        project-access-remove project-reclone""",
+        """host-key-accept host-ssh host-settings member-role invitation-new channel-enable
+        project-access-host-key project-access-host-key-reject""",
         do=MAINTAINER,
     ),
     **_build_page_rows("audit audit-export", see=MAINTAINER),

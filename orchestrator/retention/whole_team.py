@@ -5,7 +5,6 @@ An interrupted deletion can simply start again: the team has no members, so noth
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
@@ -16,6 +15,7 @@ from orchestrator.accounts.models import ApiToken, Membership, Team
 from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
 from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.core.errors import ConflictError
+from orchestrator.core.holdings import Holding
 from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import PointHistogram, Reading, ReferenceSource, Series
@@ -24,14 +24,6 @@ from orchestrator.runs.states import RUN_ENDED
 
 #: `(done, total, what)`.
 Progress = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """How many objects of one kind a team has."""
-
-    title: str
-    count: int
 
 
 def list_holdings(team: Team) -> list[Holding]:

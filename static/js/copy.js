@@ -1,11 +1,16 @@
-// Buttons that copy the text of a field: <button data-copy="ID OF THE FIELD" hidden>.
+// Buttons that copy the text of an element: <button data-copy="ID OF THE ELEMENT">.
+
+function selectText(element) {
+  if (element.select) element.select();
+  else getSelection().selectAllChildren(element);
+}
 
 // Browsers offer navigator.clipboard only over HTTPS and on localhost; a selection can be copied anywhere.
-async function copy(button) {
-  const text = document.getElementById(button.dataset.copy);
-  text.select();
+async function copyText(button) {
+  const element = document.getElementById(button.dataset.copy);
+  selectText(element);
   const copied = navigator.clipboard
-    ? await navigator.clipboard.writeText(text.value).then(
+    ? await navigator.clipboard.writeText(element.value ?? element.textContent).then(
         () => true,
         () => document.execCommand("copy"),
       )
@@ -15,7 +20,8 @@ async function copy(button) {
     : "Copying failed. The text is selected: copy it with the keyboard.";
 }
 
-document.querySelectorAll("[data-copy]").forEach((button) => {
-  button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+// Some buttons arrive later, in parts of the page that are loaded again.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copyText(button);
 });

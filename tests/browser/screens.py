@@ -64,6 +64,7 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "project-repository": "/projects/server/repository",
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
+        "confirmation": f"/schedules/{ids['schedule']}/delete",
         "schedule-edit": f"/schedules/{ids['schedule']}/edit",
         "settings": "/settings/",
         "account": "/account/",

@@ -4,11 +4,12 @@ import json
 from typing import Any, cast
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import parse_etags
-from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -37,6 +38,7 @@ from orchestrator.measurements.validity_issues import RunValidity, load_run_vali
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import load_jobs
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.hosts.facts import (
     build_contradiction_pair,
@@ -150,10 +152,22 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "hosts/new.html", context, status=form.status)
 
 
+def _ask_removal(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+    host = load_host(member, host_id)
+    return Confirmation(
+        question=f"Remove {host.name}?",
+        effects=("It has not measured anything. Its settings and its pinned key are deleted.",),
+        button="Remove host",
+        back=reverse("host", args=[host_id]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_removal)
 def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    name = load_host(member, host_id).name
     remove_host(member=member, host_id=host_id)
+    messages.success(request, f"{name} was removed.")
     return redirect("hosts")
 
 

@@ -1,0 +1,12 @@
+"""What depends on an object: shown before the object is deleted."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """How many objects of one kind there are, with the names of some."""
+
+    title: str
+    count: int
+    names: tuple[str, ...] = ()
