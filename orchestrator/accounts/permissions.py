@@ -103,9 +103,10 @@ PAGES: Mapping[str, PageRow] = {
         do=MEMBER,
     ),
     **_build_page_rows(
-        """channel-delete host-remove host-retire invitation-withdraw member-remove
-        project-access-host-key-forget project-access-key project-access-remove
-        project-forge-remove project-forge-secret project-reclone""",
+        """benchmark-delete channel-delete host-remove host-retire invitation-withdraw
+        member-remove profile-delete project-access-host-key-forget project-access-key
+        project-access-remove project-delete project-forge-remove project-forge-secret
+        project-reclone""",
         see=MAINTAINER,
         do=MAINTAINER,
     ),
@@ -119,10 +120,11 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
         """host-key-accept host-ssh host-settings member-role invitation-new channel-enable
-        project-access-host-key project-access-host-key-reject""",
+        project-access-host-key project-access-host-key-reject project-restore
+        benchmark-restore""",
         do=MAINTAINER,
     ),
-    **_build_page_rows("audit audit-export", see=MAINTAINER),
+    **_build_page_rows("audit audit-export deleted", see=MAINTAINER),
 }
 
 #: By method and path below /api/v1, as in the OpenAPI document.
@@ -163,12 +165,14 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/removals
         GET /projects/{project}/retention
         GET /benchmarks/{project}/{benchmark}
+        GET /benchmarks/{project}/{benchmark}/dependents
         GET /hosts/{host_id}/checks
         GET /profiles
         GET /profiles/{profile}
         GET /projects
         GET /projects/{project}
         GET /projects/{project}/commits
+        GET /projects/{project}/dependents
         GET /projects/{project}/refs
         GET /references
         GET /references/{reference_id}
@@ -291,6 +295,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_build_operation_rows(
         """
+        DELETE /benchmarks/{project}/{benchmark}
+        DELETE /projects/{project}
         PATCH /projects/{project}
         POST /projects/{project}/clone
         PUT /projects/{project}/changes
@@ -323,6 +329,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /hosts/{host_id}/ssh
         PATCH /hosts/{host_id}
         POST /hosts/{host_id}/retire
+        DELETE /profiles/{profile}
+        GET /deleted
+        POST /deleted/projects/{project_id}/restore
+        POST /deleted/benchmarks/{benchmark_id}/restore
         GET /audit
         GET /audit/csv
         GET /audit/json-lines

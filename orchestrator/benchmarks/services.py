@@ -198,7 +198,7 @@ def store_definition(definition: Definition, *, by: User | None) -> Definition:
     if not definition._state.adding:
         return definition
     with transaction.atomic():
-        benchmark = Benchmark.objects.select_for_update().get(pk=definition.benchmark_id)
+        benchmark = Benchmark.with_deleted.select_for_update().get(pk=definition.benchmark_id)
         known = _find_stored(benchmark, definition.source)
         if known is not None:
             return known

@@ -139,6 +139,7 @@ def use_share_link(secret: str) -> ShareLink:
     link = (
         ShareLink.objects.select_related("project__team")
         .filter(digest=hash_secret(secret), revoked_at=None, expires_at__gt=utc_now())
+        .filter(project__deleted_at=None)
         .first()
     )
     if link is None:

@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
     InvalidRequestError,
     LoginRefusedError,
 )
+from orchestrator.core.holdings import Holding
 from orchestrator.fleet import selectors, vault
 from orchestrator.fleet.facts import compare_facts, extract_profile_fields
 from orchestrator.fleet.host_quota import check_room, check_room_for_names
@@ -73,9 +74,35 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
         profile, created = HardwareProfile.objects.update_or_create(
             team=member.team, slug=slug, defaults={"name": name, **facts}
         )
-        if created:
-            record_audit(member=member, action="profile.created", subject=slug)
+        action = "profile.created" if created else "profile.changed"
+        record_audit(member=member, action=action, subject=slug)
     return profile
+
+
+def list_profile_dependents(profile: HardwareProfile) -> tuple[Holding, ...]:
+    """Return what refers to a profile; hosts and jobs prevent its deletion."""
+    hosts = tuple(profile.hosts.order_by("name").values_list("name", flat=True))
+    figures = profile.reference_results.count()
+    holdings = (
+        Holding(title="Hosts", count=len(hosts), names=hosts[:5]),
+        Holding(title="Reference results, which lose their machine", count=figures),
+    )
+    return tuple(each for each in holdings if each.count)
+
+
+def delete_profile(*, member: Member, slug: str) -> None:
+    """Delete a profile that no host has. Raise ConflictError if a host or a job refers to it."""
+    member.require(Role.MAINTAINER, to="delete a hardware profile")
+    profile = selectors.load_profile(member, slug)
+    hosts = ", ".join(profile.hosts.order_by("name").values_list("name", flat=True)[:5])
+    if hosts:
+        raise ConflictError(f"hosts have the profile {slug}: {hosts}; retired hosts keep theirs")
+    try:
+        with transaction.atomic():
+            record_audit(member=member, action="profile.deleted", subject=slug)
+            profile.delete()
+    except ProtectedError as error:
+        raise ConflictError(f"jobs of earlier runs asked for the profile {slug}") from error
 
 
 def add_credential(*, member: Member, name: str, private_key: str | None = None) -> Credential:
@@ -276,7 +303,7 @@ def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Cre
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_connection(new.address, new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
-    profile = selectors.load_profile(member, new.profile_slug)
+    profile = selectors.load_chosen_profile(member, new.profile_slug)
     credential = load_credential(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
         raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")

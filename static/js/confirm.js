@@ -6,6 +6,8 @@ async function openConfirmation(link) {
   const text = await response.text();
   const form = new DOMParser().parseFromString(text, "text/html").getElementById("confirmation");
   if (!form) throw new Error("this page asks nothing");
+  // The link was pressed twice.
+  if (document.querySelector("dialog[open]")) return;
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-labelledby", "question");
   dialog.append(document.adoptNode(form));

@@ -64,6 +64,8 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "project-repository": "/projects/server/repository",
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
+        "deleted": "/settings/deleted/",
+        "project-delete": "/projects/server/delete",
         "confirmation": f"/schedules/{ids['schedule']}/delete",
         "schedule-edit": f"/schedules/{ids['schedule']}/edit",
         "settings": "/settings/",

@@ -18,9 +18,13 @@ pytestmark = pytest.mark.browser
 @pytest.fixture
 def schedule(world: World) -> Schedule:
     new = NewSchedule(
-        name="nightly", benchmark="hello", cron="0 3 * * *", baseline_ref="main~1", contender_ref="main",
+        name="nightly",
+        benchmark="hello",
+        cron="0 3 * * *",
+        baseline_ref="main~1",
+        contender_ref="main",
         hosts=("here",),
-    )  # fmt: skip
+    )
     return create_schedule(member=world.alice, new=new)
 
 
@@ -39,6 +43,7 @@ def test_a_schedule_is_deleted_in_a_dialog_that_can_be_cancelled(
     expect(dialog).to_have_count(0)
     expect(button).to_be_focused()
     button.press("Enter")
+    expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert Schedule.objects.exists()

@@ -21,7 +21,7 @@ def test_a_deploy_key_is_generated_and_its_public_half_is_shown(page: Page, worl
     page.goto("/projects/server/")
     page.get_by_role("link", name="Repository access").click()
     page.get_by_role("button", name="Generate a deploy key").click()
-    key = page.get_by_label("Public key")
+    key = page.get_by_role("textbox", name="Public key")
     expect(key).to_have_value(re.compile(r"^ssh-ed25519 AAAA"))
     assert key.input_value() == RepositoryAccess.objects.get().public_key
     page.get_by_role("button", name="Copy").click()

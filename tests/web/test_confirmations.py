@@ -6,22 +6,27 @@ from django.urls import reverse
 
 from orchestrator.accounts.memberships import remove_member
 from orchestrator.accounts.models import ApiToken, Role
-from orchestrator.accounts.services import create_token
 from orchestrator.accounts.selectors import load_token_member
+from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.models import ShareLink
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import NewSchedule, create_schedule
-from tests.support.factories import add_member, signed_in
+from tests.support.factories import add_member
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
+from tests.web.conftest import signed_in
 
 
 @pytest.fixture
 def schedule(world: World) -> Schedule:
     new = NewSchedule(
-        name="nightly", benchmark="hello", cron="0 3 * * *", baseline_ref="main~1", contender_ref="main",
+        name="nightly",
+        benchmark="hello",
+        cron="0 3 * * *",
+        baseline_ref="main~1",
+        contender_ref="main",
         hosts=("here",),
-    )  # fmt: skip
+    )
     return create_schedule(member=world.alice, new=new)
 
 
@@ -35,7 +40,7 @@ def test_the_first_press_only_asks(
     page = alice.get(address)
 
     assert get_text(element(page, "h1")) == "Delete the schedule “nightly”?"
-    assert "Runs that it has started remain" in get_text(page)
+    assert "runs that it has started remain" in get_text(page)
     form = element(page, "#confirmation")
     assert (form["method"], form["action"]) == ("post", address)
     assert get_text(element(page, "#confirmation button")) == "Delete schedule"

@@ -82,6 +82,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "deleted_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "team",
                     models.ForeignKey(
@@ -134,6 +144,16 @@ class Migration(migrations.Migration):
                 ("title", models.CharField(max_length=200)),
                 ("repository_path", models.CharField(blank=True, max_length=200)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "deleted_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "project",
                     models.ForeignKey(
@@ -385,7 +405,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="project",
-            constraint=models.UniqueConstraint(fields=("team", "slug"), name="project_slug_once"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)),
+                fields=("team", "slug"),
+                name="project_slug_once",
+            ),
         ),
         migrations.AddIndex(
             model_name="commit",
@@ -408,7 +432,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="benchmark",
-            constraint=models.UniqueConstraint(fields=("project", "slug"), name="benchmark_once"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)),
+                fields=("project", "slug"),
+                name="benchmark_once",
+            ),
         ),
         migrations.RunSQL(VERSIONS_NEVER_CHANGE, DROP_VERSIONS_NEVER_CHANGE),
     ]

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
@@ -22,9 +24,15 @@ from orchestrator.benchmarks.selectors import (
 from orchestrator.benchmarks.services import save_definition, store_in_pitwall
 from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from orchestrator.core.errors import NotFoundError
+from orchestrator.retention.deletions import (
+    DAYS_TO_RESTORE,
+    delete_benchmark,
+    list_benchmark_dependents,
+)
 from orchestrator.web.access import for_member
 from orchestrator.web.benchmarks.forms import BenchmarkForm, DefinitionForm, build_example
 from orchestrator.web.cases import list_cases
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 
 
@@ -122,6 +130,29 @@ def store_repository_definition(
     """Detach the definition from the repository: from now on it is changed here."""
     store_in_pitwall(member=member, benchmark=load_benchmark(member, slug, project))
     return redirect("benchmark", project, slug)
+
+
+def _ask_deletion(request: HttpRequest, member: Member, project: str, slug: str) -> Confirmation:
+    record = load_benchmark(member, slug, project)
+    return Confirmation(
+        question=f"Delete the benchmark “{record.title}”?",
+        effects=(
+            "The benchmark and all that depends on it vanish immediately. Unfinished runs are "
+            "cancelled.",
+            f"You can restore it for {DAYS_TO_RESTORE} days. Then it is removed for good.",
+        ),
+        button="Delete benchmark",
+        back=reverse("benchmark", args=[project, slug]),
+        dependents=list_benchmark_dependents(record),
+    )
+
+
+@for_member
+@confirm_first(_ask_deletion)
+def delete(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    benchmark = delete_benchmark(member=member, project=project, slug=slug)
+    messages.success(request, f"The benchmark “{benchmark.title}” was deleted.")
+    return redirect("deleted")
 
 
 def _save(member: Member, record: Benchmark, form: DefinitionForm) -> Definition:

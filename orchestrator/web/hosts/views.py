@@ -1,7 +1,7 @@
 """Hosts and hardware profiles: the lists, one host, and a new SSH host."""
 
 import json
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -16,7 +16,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import load_golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import may_become
-from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
+from orchestrator.fleet.models import Credential, Host, HostState
 from orchestrator.fleet.open_hours import HoursNow
 from orchestrator.fleet.selectors import (
     find_latest_snapshot,
@@ -30,7 +30,9 @@ from orchestrator.fleet.selectors import (
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
+    delete_profile,
     enter_host,
+    list_profile_dependents,
     remove_host,
     save_profile,
 )
@@ -62,11 +64,6 @@ from orchestrator.web.hosts.presenters import count_fleet, hash_fleet, load_flee
 LATEST_JOBS = 20
 #: The states that the page has a button for.
 HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.RETIRED)
-_GIB = 1024**3
-#: Fields of the form that are fields of the profile.
-_SAME = (
-    "cpu_model", "cores", "threads", "base_clock_mhz", "boost_clock_mhz", "os", "price_per_hour",
-)  # fmt: skip
 
 
 @for_member
@@ -173,20 +170,41 @@ def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 
 @for_member
 def profiles(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the profiles. `?profile=slug` fills the form with that profile."""
-    chosen = request.GET.get("profile")
-    initial = _build_initial_profile(load_profile(member, chosen)) if chosen else None
-    data = request.POST if request.method == "POST" else None
-    form = ProfileForm(member, data, initial=initial)
+    """Show the profiles. `?profile=slug` fills the form with that profile, to change it."""
+    slug = request.GET.get("profile")
+    chosen = load_profile(member, slug) if slug else None
+    form = ProfileForm(member, request.POST if request.method == "POST" else None, chosen=chosen)
     if form.is_valid():
         try:
-            save_profile(member=member, **_build_profile_facts(form.cleaned_data))
+            saved = save_profile(member=member, **form.build_facts())
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
+            messages.success(request, f"The profile “{saved}” was saved.")
             return redirect("profiles")
     context = {"form": form, "profiles": load_profiles(member), "chosen": chosen}
     return render(request, "hosts/profiles.html", context, status=form.status)
+
+
+def _ask_profile_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    profile = load_profile(member, slug)
+    dependents = list_profile_dependents(profile)
+    return Confirmation(
+        question=f"Delete the hardware profile “{profile}”?",
+        effects=("Only a profile without hosts can be deleted. This cannot be undone.",),
+        button="Delete profile",
+        back=reverse("profiles"),
+        dependents=dependents,
+    )
+
+
+@for_member
+@confirm_first(_ask_profile_deletion)
+def delete_hardware_profile(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    name = load_profile(member, slug).name
+    delete_profile(member=member, slug=slug)
+    messages.success(request, f"The profile “{name}” was deleted.")
+    return redirect("profiles")
 
 
 def _create_credential(member: Member, form: HostForm) -> Credential | None:
@@ -235,15 +253,3 @@ def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
 
 def _compute_hours(record: Host) -> HoursNow:
     return record.hours.compute_state(utc_now(), record.timezone)
-
-
-def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:
-    gib = data["memory_gib"]
-    same = {name: data[name] for name in ("slug", "name", *_SAME)}
-    return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
-
-
-def _build_initial_profile(profile: HardwareProfile) -> dict[str, Any]:
-    same = {name: getattr(profile, name) for name in ("slug", "name", *_SAME)}
-    bytes_ = profile.memory_bytes
-    return {**same, "memory_gib": None if bytes_ is None else round(bytes_ / _GIB, 2)}

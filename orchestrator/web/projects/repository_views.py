@@ -13,13 +13,13 @@ from orchestrator.benchmarks import access as services
 from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.projects import change_repository, clone_again, fetch_now
+from orchestrator.benchmarks.projects import change_project, clone_again, fetch_now
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.projects.forms import AccessTokenForm, RepositoryForm
+from orchestrator.web.projects.forms import AccessTokenForm, ProjectChangeForm
 
 
 @for_member
@@ -66,19 +66,23 @@ def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResp
 
 @for_member
 def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Show and change the URL and the default branch."""
+    """Show and change the name, the URL and the default branch."""
     project = load_project(member, slug)
     known = {
+        "name": project.name,
         "repository_url": project.repository_url,
         "default_branch": project.default_branch,
     }
-    form = RepositoryForm(member, request.POST if request.method == "POST" else None, initial=known)
+    form = ProjectChangeForm(
+        member, request.POST if request.method == "POST" else None, initial=known
+    )
     if form.is_valid():
         try:
-            change_repository(member=member, project=project, **form.cleaned_data)
+            change_project(member=member, project=project, **form.cleaned_data)
         except FORM_ERRORS as error:
             form.show_error(error, default="repository_url")
         else:
+            messages.success(request, "Saved.")
             return redirect("project", slug)
     context = {"project": project, "form": form}
     return render(request, "projects/repository.html", context, status=form.status)

@@ -138,7 +138,7 @@ def test_an_unreadable_repository_is_reported_and_can_be_replaced(
     assert "git cannot read the repository" in page
     assert "Retry" in page
     change = reverse("project-repository", args=["code"])
-    right = {"repository_url": str(tmp_path / "code"), "default_branch": "main"}
+    right = {"name": "Code", "repository_url": str(tmp_path / "code"), "default_branch": "main"}
     assert bob.post(change, right).status_code == 403
     assert mallory.post(change, right).status_code == 404
     assert alice.post(change, {**right, "repository_url": "x"}).status_code == 422
