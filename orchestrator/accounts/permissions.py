@@ -88,8 +88,8 @@ PAGES: Mapping[str, PageRow] = {
         """run-rerun run-pin run-cancel run-cancel-part history-baseline annotation-new
         annotation-edit history-dismiss history-confirm alert-change alert-confirm host-golden
         host-calibrate host-maintenance host-release benchmark-repository-definition project-pin
-        reference-catalogue schedule-enable channel-test delivery-redeliver forge-answer
-        project-fetch-now""",
+        case-visibility reference-catalogue schedule-enable channel-test delivery-redeliver
+        forge-answer project-fetch-now""",
         do=MEMBER,
     ),
     **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
@@ -252,6 +252,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /baselines/{baseline_id}
         POST /benchmark-requests/{request_id}/approve
         POST /benchmark-requests/{request_id}/decline
+        PUT /benchmarks/{project}/{benchmark}/cases/{case}/visibility
         POST /benchmarks/{project}/{benchmark}/definitions
         POST /benchmarks/{project}/{benchmark}/repository-definition
         POST /change-points/{change_id}/dismiss

@@ -52,7 +52,9 @@ class Project(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
-    deleted_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    deleted_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     objects = LiveManager()
     with_deleted = CompleteManager()
@@ -254,7 +256,9 @@ class Benchmark(models.Model):
     repository_path = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
-    deleted_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    deleted_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     objects = LiveManager()
     with_deleted = CompleteManager()
@@ -312,12 +316,16 @@ class Definition(models.Model):
 
 
 class Case(models.Model):
-    """One cell of a matrix, identified by the hash of its parameters, with a lasting history."""
+    """One cell of a matrix, identified by the hash of its parameters, with a lasting history.
+
+    `hidden_at`: since when the choices of pages leave it out. Its results stay.
+    """
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="cases")
     key = models.CharField(max_length=16)
     parameters = models.JSONField()
     label = models.CharField(max_length=200)
+    hidden_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["label"]

@@ -109,9 +109,10 @@ def load_deleted_benchmarks(member: Member) -> QuerySet[Benchmark]:
     return rows.select_related("project", "deleted_by").order_by("-deleted_at", "pk")
 
 
-def compute_removal_time(deleted_at: datetime) -> datetime:
-    """Return until when an object can be restored."""
-    return deleted_at + timedelta(days=DAYS_TO_RESTORE)
+def compute_removal_time(deleted: Project | Benchmark) -> datetime:
+    """Return until when a deleted object can be restored."""
+    assert deleted.deleted_at is not None, "only for deleted objects"
+    return deleted.deleted_at + timedelta(days=DAYS_TO_RESTORE)
 
 
 @transaction.atomic

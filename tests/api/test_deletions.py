@@ -1,6 +1,7 @@
 """Projects, benchmarks and profiles are deleted and restored through the API."""
 
 from orchestrator.runs.models import Run
+from tests.support.factories import DEFINITION
 
 
 def test_a_benchmark_is_deleted_and_restored(world, alice, bob, mallory):
@@ -58,6 +59,23 @@ def test_a_project_is_renamed(world, alice, bob):
     renamed = alice.patch("projects/server", {"name": "Files"}).json()
     assert (renamed["name"], renamed["fetch"]["state"]) == ("Files", "done")
     assert alice.patch("projects/server", {"slug": "files"}).status_code == 422
+
+
+def test_a_former_case_is_hidden(world, alice, bob, mallory):
+    both = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
+    definitions = "benchmarks/server/hello/definitions"
+    alice.post(definitions, {"source": both})
+    world.queue_run()
+    cases = alice.get("benchmarks/server/hello").json()["cases"]
+    assert [each["hidden"] for each in cases] == [False, False]
+    path = f"benchmarks/server/hello/cases/{cases[1]['key']}/visibility"
+    assert alice.put(path, {"hidden": True}).status_code == 409
+    alice.post(definitions, {"source": DEFINITION})
+    assert bob.put(path, {"hidden": True}).status_code == 403
+    assert mallory.put(path, {"hidden": True}).status_code == 404
+    assert alice.put(path, {"hidden": True}).json() == {**cases[1], "hidden": True}
+    cases = alice.get("benchmarks/server/hello").json()["cases"]
+    assert [each["hidden"] for each in cases] == [False, True]
 
 
 def test_a_profile_is_deleted_if_no_host_has_it(world, alice, bob, mallory):

@@ -122,6 +122,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
         "GET /benchmarks/{project}/{benchmark}/dependents",
         "DELETE /benchmarks/{project}/{benchmark}",
     ),
+    "case-visibility": ("PUT /benchmarks/{project}/{benchmark}/cases/{case}/visibility",),
     "deleted": ("GET /deleted",),
     "project-restore": ("POST /deleted/projects/{project_id}/restore",),
     "benchmark-restore": ("POST /deleted/benchmarks/{benchmark_id}/restore",),

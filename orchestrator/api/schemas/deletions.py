@@ -76,5 +76,5 @@ def _deleted_out(
         name=name,
         deleted_at=row.deleted_at,
         deleted_by=row.deleted_by.get_username() if row.deleted_by else None,
-        removed_at=compute_removal_time(row.deleted_at),
+        removed_at=compute_removal_time(row),
     )

@@ -86,6 +86,7 @@ class Migration(migrations.Migration):
                 (
                     "deleted_by",
                     models.ForeignKey(
+                        blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -148,6 +149,7 @@ class Migration(migrations.Migration):
                 (
                     "deleted_by",
                     models.ForeignKey(
+                        blank=True,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -260,6 +262,7 @@ class Migration(migrations.Migration):
                 ("key", models.CharField(max_length=16)),
                 ("parameters", models.JSONField()),
                 ("label", models.CharField(max_length=200)),
+                ("hidden_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "benchmark",
                     models.ForeignKey(

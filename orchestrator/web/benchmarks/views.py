@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import load_suite
+from orchestrator.benchmarks.hidden_cases import load_former_cases, set_case_hidden
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Definition
 from orchestrator.benchmarks.review import review, review_spec
@@ -34,6 +35,9 @@ from orchestrator.web.benchmarks.forms import BenchmarkForm, DefinitionForm, bui
 from orchestrator.web.cases import list_cases
 from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
+
+#: Former cases that the page shows; the API has all.
+MOST_FORMER_CASES = 100
 
 
 @for_member
@@ -67,6 +71,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "spec": spec,
         "review": _build_review(form) if form.is_bound else review_spec(spec),
         "cases": list_cases(spec, expand(spec)),
+        "former_cases": load_former_cases(record)[:MOST_FORMER_CASES],
         "form": form,
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)
@@ -129,6 +134,20 @@ def store_repository_definition(
 ) -> HttpResponse:
     """Detach the definition from the repository: from now on it is changed here."""
     store_in_pitwall(member=member, benchmark=load_benchmark(member, slug, project))
+    return redirect("benchmark", project, slug)
+
+
+@for_member
+@require_POST
+def case_visibility(
+    request: HttpRequest, member: Member, project: str, slug: str, case: str
+) -> HttpResponse:
+    """Hide a former case, or show it again, according to `hidden`."""
+    record = load_benchmark(member, slug, project)
+    hidden = request.POST.get("hidden") == "true"
+    changed = set_case_hidden(member=member, benchmark=record, key=case, hidden=hidden)
+    state = "hidden" if hidden else "shown again"
+    messages.success(request, f"The case “{changed.label}” is {state}.")
     return redirect("benchmark", project, slug)
 
 

@@ -102,7 +102,7 @@ def _ask_removal(request: HttpRequest, member: Member, source_id: UUID) -> Confi
         effects=("Reports no longer show them. Import the file again to bring them back.",),
         button="Remove results",
         back=reverse("reference", args=[source_id]),
-        dependents=(Holding(title="Values", count=source.figures),),
+        dependents=(Holding(title="Values", count=source.results.count()),),
     )
 
 

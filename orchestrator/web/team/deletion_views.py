@@ -24,7 +24,7 @@ def deleted(request: HttpRequest, member: Member) -> HttpResponse:
         ("Benchmark", "benchmark-restore", load_deleted_benchmarks(member)),
     )
     rows = [
-        (kind, page, each, compute_removal_time(each.deleted_at))
+        (kind, page, each, compute_removal_time(each))
         for kind, page, records in kinds
         for each in records
     ]

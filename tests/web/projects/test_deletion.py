@@ -23,12 +23,12 @@ def test_a_benchmark_is_deleted_and_restored(
         assert client.get(BENCHMARK).status_code == status
         assert client.post(BENCHMARK).status_code == status
 
-    asked = get_text(alice.get(BENCHMARK))
+    question = get_text(alice.get(BENCHMARK))
 
-    assert "Delete the benchmark “Hello”?" in asked
-    assert "Runs 1" in asked
-    assert "restore it for 14 days" in asked
-    assert alice.get(page).status_code == 200, "it only asked"
+    assert "Delete the benchmark “Hello”?" in question
+    assert "Runs 1" in question
+    assert "restore it for 14 days" in question
+    assert alice.get(page).status_code == 200, "it only asks"
     answer = alice.post(BENCHMARK, follow=True)
     assert answer.redirect_chain == [(DELETED, 302)]
     assert "The benchmark “Hello” was deleted." in get_text(answer)
@@ -58,9 +58,9 @@ def test_a_public_project_disappears_for_visitors_too(
     assert client.get(place).status_code == 200
     for each, status in ((bob, 403), (mallory, 404)):
         assert each.post(PROJECT).status_code == status
-    asked = get_text(alice.get(PROJECT))
-    assert "its public pages, badges and charts disappear" in asked
-    assert "Benchmarks 1 hello" in asked
+    question = get_text(alice.get(PROJECT))
+    assert "its public pages, badges and charts disappear" in question
+    assert "Benchmarks 1 hello" in question
 
     alice.post(PROJECT)
 
