@@ -17,12 +17,14 @@ from django.db.models import Q, QuerySet
 from orchestrator.accounts.members import Member, build_system_member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.services import record_audit, record_system_audit
-from orchestrator.benchmarks.models import Benchmark, Case, Project
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.models import Benchmark, Case, Fetch, Project
 from orchestrator.benchmarks.selectors import load_benchmark, load_project
 from orchestrator.benchmarks.sharing import load_share_links
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.core.holdings import Holding
+from orchestrator.fleet.models import Host
 from orchestrator.results.models import ChangePoint, Point, SavedReport, Series
 from orchestrator.retention.removal_steps import (
     remove_benchmark,
@@ -77,6 +79,7 @@ def delete_project(*, member: Member, slug: str) -> Project:
         deleted_at=project.deleted_at, deleted_by=member.actor
     )
     _cancel_runs(member, benchmarks)
+    Fetch.objects.filter(project=project).update(next_at=None)
     record_audit(member=member, action="project.deleted", subject=project)
     return project
 
@@ -117,7 +120,7 @@ def compute_removal_time(deleted: Project | Benchmark) -> datetime:
 
 @transaction.atomic
 def restore_project(*, member: Member, project_id: int) -> Project:
-    """Restore a project, and the benchmarks that were deleted with it."""
+    """Restore a project with the benchmarks that were deleted with it, and request a fetch."""
     member.require(Role.MAINTAINER, to="restore a project")
     rows = load_deleted_projects(member).select_for_update(of=("self",))
     project = rows.filter(pk=project_id).first()
@@ -131,6 +134,7 @@ def restore_project(*, member: Member, project_id: int) -> Project:
     together.update(deleted_at=None, deleted_by=None)
     project.deleted_at = project.deleted_by = None
     project.save(update_fields=["deleted_at", "deleted_by"])
+    request_fetch(project)
     record_audit(member=member, action="project.restored", subject=project)
     return project
 
@@ -187,6 +191,7 @@ def _list_dependents(benchmarks: list[int]) -> list[Holding]:
     schedules = Schedule.objects.filter(benchmark__in=benchmarks).order_by("name")
     reports = SavedReport.objects.filter(benchmark__in=benchmarks).order_by("title")
     golden = GoldenCheck.objects.filter(benchmark__in=benchmarks).order_by("host__name")
+    calibrated = Host.objects.filter(calibrations__benchmark__in=benchmarks).order_by("name")
     return [
         Holding(title="Runs", count=runs.count()),
         Holding(title="Unfinished runs", count=runs.exclude(state__in=RUN_ENDED).count()),
@@ -200,6 +205,9 @@ def _list_dependents(benchmarks: list[int]) -> list[Holding]:
         _name_rows("Schedules", list(schedules.values_list("name", flat=True))),
         _name_rows("Reports", list(reports.values_list("title", flat=True))),
         _name_rows("Golden runs of hosts", list(golden.values_list("host__name", flat=True))),
+        _name_rows(
+            "Hosts calibrated with it", list(calibrated.values_list("name", flat=True).distinct())
+        ),
     ]
 
 
@@ -213,7 +221,7 @@ def _select_existing(*holdings: Holding) -> tuple[Holding, ...]:
 
 
 def _iterate_benchmark_steps(benchmark: Benchmark) -> Iterator[Callable[[], object]]:
-    """Yield the steps in the order of dependencies; none while a run has not ended."""
+    """Yield the steps in the order of dependencies; none while a run is unfinished."""
     runs = Run.objects.filter(definition__benchmark=benchmark)
     if runs.exclude(state__in=RUN_ENDED).exists():
         return

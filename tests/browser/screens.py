@@ -120,5 +120,6 @@ EMPTY = [
         "settings": "/settings/",
         "members": "/settings/members/",
         "channels": "/settings/channels/",
+        "deleted": "/settings/deleted/",
     }.items()
 ]

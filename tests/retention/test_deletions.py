@@ -7,7 +7,7 @@ from django.db import transaction
 
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks.fetching import run_next_fetch
-from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.projects import create_project, fetch_now
 from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.benchmarks.selectors import load_benchmark, load_benchmarks, load_projects
@@ -140,7 +140,9 @@ def test_a_project_takes_its_benchmarks_with_it_and_brings_them_back(world: Worl
     assert _count_seen(world) == [0, 0, 0, 0]
     assert not load_projects(world.alice).exists()
     assert not load_deleted_benchmarks(world.alice).exists(), "they return with the project"
+    assert Fetch.objects.get().next_at is None
     restore_project(member=world.alice, project_id=gone.pk)
+    assert Fetch.objects.get().state == "queued"
     assert _count_seen(world) == [1, 1, 1, 1]
     assert [each.pk for each in load_deleted_benchmarks(world.alice)] == [former.pk]
 

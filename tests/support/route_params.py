@@ -15,7 +15,7 @@ from orchestrator.accounts.models import Invitation, User
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
-from orchestrator.benchmarks.models import Case, Commit, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.sharing import SharedPage, create_share_link
 from orchestrator.fleet.models import HardwareProfile
@@ -24,10 +24,10 @@ from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.histories.annotations import annotate
 from orchestrator.regressions.change_points import store_baseline
 from orchestrator.results.models import ChangePoint, Pin, Series
-from orchestrator.retention.deletions import delete_benchmark, delete_project
+from orchestrator.retention.deletions import delete_project
 from orchestrator.runs.models import Job, Schedule
 from tests.support.demo_team import REPORT, make_demo_team
-from tests.support.factories import DEFINITION, Personas, make_definition
+from tests.support.factories import DEFINITION, Personas
 from tests.support.fetches import fetch_now
 
 
@@ -112,13 +112,12 @@ def make_route_params(folder: Path) -> RouteParams:
 
 
 def _delete_some(member: Member, folder: Path) -> dict[str, object]:
-    """A deleted project and a deleted benchmark, which can be restored."""
+    """Return a deleted project, and the deleted benchmark of the demo team."""
     gone = create_project(
         member=member, slug="gone", name="Gone", repository_url=str(folder / "repository")
     )
     delete_project(member=member, slug=gone.slug)
-    made = make_definition(member, Project.objects.get(slug="server"), slug="gone")
-    benchmark = delete_benchmark(member=member, project="server", slug=made.benchmark.slug)
+    benchmark = Benchmark.with_deleted.get(slug="former")
     return {"project_id": gone.pk, "benchmark_id": benchmark.pk}
 
 
