@@ -5,9 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.benchmarks.models import Benchmark, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Project
 from orchestrator.fleet.models import HardwareProfile
 from tests.browser import page_checks
+from tests.support.factories import DEFINITION, make_definition
 from tests.support.world import World
 
 pytestmark = pytest.mark.browser
@@ -51,6 +52,20 @@ def test_a_benchmark_is_deleted_and_restored(page: Page, world: World) -> None:
     page.get_by_role("button", name=re.compile("^Restore ")).click()
     expect(page).to_have_url(re.compile("/benchmarks/server/hello/$"))
     assert Benchmark.objects.exists()
+
+
+def test_a_former_case_is_hidden_and_shown(page: Page, world: World) -> None:
+    source = DEFINITION.replace("connections: [4]", "connections: [8]")
+    make_definition(world.alice, world.project, source=source)
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.goto("/benchmarks/server/hello/")
+    page.get_by_role("button", name="Hide connections 4").click()
+    expect(page.get_by_text("The case “connections 4” is hidden.")).to_be_visible()
+    assert page_checks.violations(page) == []
+    assert page_checks.too_wide(page) == []
+    page.get_by_role("button", name="Show connections 4").click()
+    expect(page.get_by_role("button", name="Hide connections 4")).to_be_visible()
+    assert Case.objects.get().hidden_at is None
 
 
 def test_a_profile_is_added_edited_and_deleted(page: Page, world: World) -> None:
