@@ -3,8 +3,6 @@
 A case of the newest definition cannot be hidden, because runs measure it: remove it there first.
 """
 
-from collections.abc import Collection
-
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -37,11 +35,6 @@ def set_case_hidden(*, member: Member, benchmark: Benchmark, key: str, hidden: b
         action = "case.hidden" if hidden else "case.shown"
         record_audit(member=member, action=action, subject=f"{benchmark.slug}: {case.label}")
     return case
-
-
-def show_cases(ids: Collection[int]) -> None:
-    """Show these cases again, because a run measures them."""
-    Case.objects.filter(pk__in=ids).exclude(hidden_at=None).update(hidden_at=None)
 
 
 def _list_present_keys(benchmark: Benchmark) -> list[str]:

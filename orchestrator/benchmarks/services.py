@@ -5,7 +5,7 @@ commit. One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.y
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
@@ -125,6 +125,11 @@ def store_case_rows(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[
         Case.objects.bulk_create(new, ignore_conflicts=True)
         ids = _load_case_ids(benchmark, cases)
     return [ids[case.key] for case in cases]
+
+
+def show_cases(ids: Collection[int]) -> None:
+    """Show these cases again if they are hidden, because a run measures them."""
+    Case.objects.filter(pk__in=ids).exclude(hidden_at=None).update(hidden_at=None)
 
 
 def _load_case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:

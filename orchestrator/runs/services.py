@@ -16,8 +16,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.hidden_cases import show_cases
-from orchestrator.benchmarks.services import store_case_rows, store_definition
+from orchestrator.benchmarks.services import show_cases, store_case_rows, store_definition
 from orchestrator.core.ids import hash_value, new_ids
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
