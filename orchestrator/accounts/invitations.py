@@ -46,6 +46,13 @@ def load_invitations(member: Member) -> QuerySet[Invitation]:
     return rows.select_related("created_by").order_by("expires_at")
 
 
+def load_open_invitation(member: Member, invitation_id: UUID) -> Invitation:
+    invitation = load_invitations(member).filter(pk=invitation_id).first()
+    if invitation is None:
+        raise NotFoundError("there is no such open invitation in this team")
+    return invitation
+
+
 def load_invitation(secret: str, *, lock: bool = False) -> Invitation:
     """Return the open invitation of a link; GoneError if it was open before, with the reason."""
     rows = Invitation.objects.select_related("team", "created_by")

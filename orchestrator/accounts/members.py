@@ -36,12 +36,12 @@ class Member:
         return (self.team.pk, self.project)
 
     def sees(self, project: str, *, team: str = "") -> Q:
-        """Return a filter for the rows that the member may see.
+        """Return a filter for the rows that the member may see: those of deleted objects are not.
 
         `project` is the path from a row to its project, such as `benchmark__project`; `team` is a
         shorter path to its team, if there is one.
         """
-        of_team = Q(**{team or f"{project}__team": self.team})
+        of_team = Q(**{team or f"{project}__team": self.team}) & build_live_condition(project)
         return of_team if self.project is None else of_team & Q(**{project: self.project})
 
     def sees_project(self, project: int, team: int) -> bool:
@@ -75,6 +75,17 @@ class Member:
                 f"the token {self.token} is for the project {self.token.project_slug} only; "
                 f"to {to}, use one that is for all projects of the team"
             )
+
+
+def build_live_condition(project: str) -> Q:
+    """Return a filter for rows that were not deleted with their project or benchmark.
+
+    `project` as for `Member.sees`. The benchmarks of a deleted project are deleted themselves.
+    """
+    if project == "pk":
+        return Q(deleted_at=None)
+    owner = project.removesuffix("__project") if "benchmark__project" in project else project
+    return Q(**{f"{owner}__deleted_at": None})
 
 
 def add_article(role: str) -> str:

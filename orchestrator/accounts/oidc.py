@@ -24,7 +24,7 @@ from orchestrator.accounts.models import User
 from orchestrator.accounts.proven_addresses import has_proven, load_verified_users, reset_ways_in
 from orchestrator.accounts.selectors import load_users_by_email
 from orchestrator.accounts.services import record_own_audit
-from orchestrator.core.errors import ConflictError
+from orchestrator.core.errors import ConflictError, NotFoundError
 
 #: There is one provider; links of users to it are stored under this name.
 PROVIDER = "oidc"
@@ -37,6 +37,13 @@ def is_configured() -> bool:
 def load_provider_accounts(user: User) -> QuerySet[SocialAccount]:
     """Return the accounts at the provider that a user may sign in with."""
     return SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk")
+
+
+def load_provider_account(user: User, account_id: int) -> SocialAccount:
+    account = load_provider_accounts(user).filter(pk=account_id).first()
+    if account is None:
+        raise NotFoundError("there is no such link in your account")
+    return account
 
 
 class VerifyingAdapter(OpenIDConnectOAuth2Adapter):

@@ -67,8 +67,8 @@ PAGES: Mapping[str, PageRow] = {
         see=PERSON,
         do=PERSON,
     ),
+    **_build_page_rows("account-unlink", see=PERSON, do=PERSON),
     **_build_page_rows("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
-    **_build_page_rows("account-unlink", do=PERSON),
     **_build_page_rows(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
@@ -85,19 +85,34 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
         do=MEMBER,
     ),
-    **_build_page_rows("run-preview benchmark-check team-switch team-leave", do=VIEWER),
+    **_build_page_rows("run-preview benchmark-check team-switch", do=VIEWER),
     **_build_page_rows(
         """run-rerun run-pin run-cancel run-cancel-part run-measure-now history-baseline
-        annotation-new annotation-edit annotation-delete history-baseline-remove history-dismiss
-        history-confirm alert-change alert-confirm report-delete host-golden
-        host-golden-remove host-golden-reset host-calibrate host-maintenance host-release
-        benchmark-repository-definition project-pin project-pin-remove
-        reference-catalogue reference-remove import-start import-discard schedule-enable
-        schedule-delete token-revoke channel-test delivery-redeliver forge-answer
-        share-revoke project-fetch-now catalogue-run""",
+        annotation-new annotation-edit history-dismiss history-confirm alert-change alert-confirm
+        host-golden host-calibrate host-maintenance host-release benchmark-repository-definition
+        project-pin case-visibility reference-catalogue import-start import-discard
+        schedule-enable channel-test delivery-redeliver forge-answer project-fetch-now
+        catalogue-run""",
         do=MEMBER,
     ),
     **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
+    # Actions that ask first: a GET shows the question.
+    **_build_page_rows("team-leave", see=VIEWER, do=VIEWER),
+    **_build_page_rows(
+        """annotation-delete history-baseline-remove host-golden-remove host-golden-reset
+        project-pin-remove reference-remove report-delete schedule-delete share-revoke
+        token-revoke""",
+        see=MEMBER,
+        do=MEMBER,
+    ),
+    **_build_page_rows(
+        """benchmark-delete channel-delete host-remove host-retire invitation-withdraw
+        member-remove profile-delete project-access-host-key-forget project-access-key
+        project-access-remove project-delete project-forge-remove project-forge-secret
+        project-reclone""",
+        see=MAINTAINER,
+        do=MAINTAINER,
+    ),
     **_build_page_rows(
         "project project-access project-changes project-forge project-public channels host-checks",
         see=VIEWER,
@@ -107,14 +122,12 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("project-repository", see=VIEWER, do=MAINTAINER),
     **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
-        """host-key-accept host-ssh host-remove host-settings host-retire member-role member-remove
-        invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
-        project-forge-remove project-access-key project-access-host-key
-        project-access-host-key-reject project-access-host-key-forget
-        project-access-remove project-reclone measure-here""",
+        """host-key-accept host-ssh host-settings member-role invitation-new channel-enable
+        project-access-host-key project-access-host-key-reject project-restore
+        benchmark-restore measure-here""",
         do=MAINTAINER,
     ),
-    **_build_page_rows("audit audit-export", see=MAINTAINER),
+    **_build_page_rows("audit audit-export deleted", see=MAINTAINER),
 }
 
 #: By method and path below /api/v1, as in the OpenAPI document.
@@ -155,12 +168,14 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/removals
         GET /projects/{project}/retention
         GET /benchmarks/{project}/{benchmark}
+        GET /benchmarks/{project}/{benchmark}/dependents
         GET /hosts/{host_id}/checks
         GET /profiles
         GET /profiles/{profile}
         GET /projects
         GET /projects/{project}
         GET /projects/{project}/commits
+        GET /projects/{project}/dependents
         GET /projects/{project}/refs
         GET /references
         GET /references/{reference_id}
@@ -244,6 +259,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /baselines/{baseline_id}
         POST /benchmark-requests/{request_id}/approve
         POST /benchmark-requests/{request_id}/decline
+        PUT /benchmarks/{project}/{benchmark}/cases/{case}/visibility
         POST /benchmarks/{project}/{benchmark}/definitions
         POST /benchmarks/{project}/{benchmark}/repository-definition
         POST /change-points/{change_id}/dismiss
@@ -287,6 +303,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_build_operation_rows(
         """
+        DELETE /benchmarks/{project}/{benchmark}
+        DELETE /projects/{project}
         PATCH /projects/{project}
         POST /projects/{project}/clone
         PUT /projects/{project}/changes
@@ -319,6 +337,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /hosts/{host_id}/ssh
         PATCH /hosts/{host_id}
         POST /hosts/{host_id}/retire
+        DELETE /profiles/{profile}
+        GET /deleted
+        POST /deleted/projects/{project_id}/restore
+        POST /deleted/benchmarks/{benchmark_id}/restore
         GET /audit
         GET /audit/csv
         GET /audit/json-lines

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -167,3 +168,27 @@ def load_tokens(member: Member) -> QuerySet[ApiToken]:
 def load_members(member: Member) -> QuerySet[Membership]:
     """Return the members of the member's team, by username."""
     return member.team.memberships.select_related("user").order_by("user__username")
+
+
+def load_token(member: Member, token_id: UUID) -> ApiToken:
+    token = load_tokens(member).filter(pk=token_id).first()
+    if token is None:
+        raise NotFoundError("there is no such API token in this team")
+    return token
+
+
+def count_derived_tokens(token: ApiToken) -> int:
+    """Count the valid tokens that were created with this one, directly or indirectly."""
+    derived, newest = set[UUID](), {token.pk}
+    while newest:
+        children = ApiToken.objects.filter(parent__in=newest, revoked_at=None)
+        newest = set(children.values_list("pk", flat=True)) - derived
+        derived |= newest
+    return len(derived)
+
+
+def load_membership(member: Member, username: str) -> Membership:
+    membership = load_members(member).filter(user__username=username).first()
+    if membership is None:
+        raise NotFoundError(f"no member named {username} is in this team")
+    return membership

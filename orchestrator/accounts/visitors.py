@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping
 
 from django.db.models import Q
 
-from orchestrator.accounts.members import Member
+from orchestrator.accounts.members import Member, build_live_condition
 from orchestrator.accounts.models import Team, User
 from orchestrator.core.errors import NotFoundError, PermissionRefusedError
 
@@ -61,7 +61,7 @@ class Visitor(Member):
         return ("visitor", self.place)
 
     def sees(self, project: str, *, team: str = "") -> Q:
-        return Q(**{project: self.project})
+        return Q(**{project: self.project}) & build_live_condition(project)
 
     def sees_project(self, project: int, team: int) -> bool:
         return project == self.project
@@ -82,8 +82,9 @@ class Visitor(Member):
 
 
 def build_project_condition(member: Member) -> tuple[str, int]:
-    """Return `Member.sees` of the table `project` as SQL: its text, ending in AND, and its
-    parameter."""
+    """Return `Member.sees` of the tables `project` and `benchmark` as SQL: its text, ending in
+    AND, and its parameter."""
+    live = "benchmark.deleted_at IS NULL AND "
     if member.project is not None:
-        return "project.id = %s AND ", member.project
-    return "project.team_id = %s AND ", member.team.pk
+        return f"{live}project.id = %s AND ", member.project
+    return f"{live}project.team_id = %s AND ", member.team.pk

@@ -60,6 +60,7 @@ def raise_alerts(team: int, now: datetime) -> None:
 
 def _load_due() -> QuerySet[ChangePoint]:
     rows = ChangePoint.objects.filter(_CONFIRMED | _UNCONFIRMABLE, regressed=True, recent=True)
+    rows = rows.filter(series__benchmark__deleted_at=None)
     return rows.filter(alerts=None)
 
 

@@ -129,6 +129,7 @@ def _load_ended_runs(team: Team, since: datetime) -> Iterator[Run]:
         trigger__in=_REPORTED_TRIGGERS,
         created_at__gte=since - LONGEST_RUN,
         ended_at__gte=since,
+        definition__benchmark__deleted_at=None,
     ).select_related("team", "definition__benchmark__project")
     yield from rows.prefetch_related("variants__commit").order_by("ended_at")[:AT_ONCE]
 

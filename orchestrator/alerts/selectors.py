@@ -14,7 +14,13 @@ from orchestrator.regressions.change_points import with_parts
 from orchestrator.results.models import Bisection, ChangePoint
 
 #: Raw SQL, since every page shows this count.
-_OPEN = "SELECT count(*) FROM alerts_alert WHERE team_id = %s AND state = %s"
+_OPEN = """
+SELECT count(*) FROM alerts_alert alert
+JOIN results_changepoint change ON change.id = alert.change_point_id
+JOIN results_series series ON series.id = change.series_id
+JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
+WHERE alert.team_id = %s AND alert.state = %s AND benchmark.deleted_at IS NULL
+"""
 
 
 def load_alerts(member: Member) -> QuerySet[Alert]:

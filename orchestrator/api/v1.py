@@ -14,6 +14,7 @@ from orchestrator.api.routers import (
     changes,
     channels,
     comparisons,
+    deletions,
     fleet,
     forges,
     histories,
@@ -57,7 +58,7 @@ PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
     annotations, team, pull_requests, channels, forges, repository_access, sharing, validity,
-    unknown,
+    deletions, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

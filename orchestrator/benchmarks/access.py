@@ -116,7 +116,7 @@ def move_secrets_out_of_urls() -> None:
 
 
 def find_projects_with_secrets() -> QuerySet[Project]:
-    return Project.objects.filter(repository_url__regex=SECRET_IN_URL)
+    return Project.with_deleted.filter(repository_url__regex=SECRET_IN_URL)
 
 
 @transaction.atomic
@@ -135,7 +135,9 @@ def _move_secret(project: Project) -> None:
             changed_at=utc_now(),
         )
     clean = strip_secret(old)
-    moved = Project.objects.filter(pk=project.pk, repository_url=old).update(repository_url=clean)
+    moved = Project.with_deleted.filter(pk=project.pk, repository_url=old).update(
+        repository_url=clean
+    )
     if moved:
         record_system_audit(team=project.team, action="repository.token_moved", subject=project)
 

@@ -114,7 +114,8 @@ def _claim_fetch() -> Fetch | None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
     now = read_database_time()
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = Fetch.objects.filter(free, next_at__lte=now).order_by("next_at")
+    due = Fetch.objects.filter(free, next_at__lte=now, project__deleted_at=None)
+    due = due.order_by("next_at")
     due = due.exclude(project__team__in=_find_teams_without_slots(now))
     for fetch in due.select_for_update(skip_locked=True, of=("self",))[:20]:
         if fetch.claim is not None:
@@ -150,7 +151,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
 
     Raise ClaimLost, or MirrorBusyError if another process uses the mirror.
     """
-    project = Project.objects.get(pk=fetch.pk)
+    project = Project.with_deleted.get(pk=fetch.pk)
     try:
         repository = open_repository(project)
         update_suite_repository(project.repository_url)

@@ -148,7 +148,7 @@ def _store_history(project: Project, history: _History, tips: Sequence[tuple[str
     """Store the history; False, with nothing stored, if another process stored since it was
     read."""
     # Two processes at once would give the same positions to different commits.
-    locked = Project.objects.select_for_update().get(pk=project.pk)
+    locked = Project.with_deleted.select_for_update().get(pk=project.pk)
     if locked.repository_url != project.repository_url:
         raise ConflictError(
             f"{project.slug} got another repository during the fetch; fetch it again"

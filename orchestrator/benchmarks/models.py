@@ -1,7 +1,7 @@
 """Projects with their repositories, commits, and versioned benchmark definitions."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -12,8 +12,22 @@ from orchestrator.core.ids import new_id
 from orchestrator.transport.address import HostKey
 
 
+class LiveManager(models.Manager[Any]):
+    """Leaves out deleted rows, which can be restored for some days."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(deleted_at=None)
+
+
+class CompleteManager(models.Manager[Any]):
+    """Includes deleted rows."""
+
+
 class Project(models.Model):
-    """A git repository of a team."""
+    """A git repository of a team.
+
+    Its benchmarks are deleted and restored with it, with the same `deleted_at`.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="projects")
     slug = models.SlugField(max_length=60)
@@ -37,10 +51,21 @@ class Project(models.Model):
         null=True, blank=True, help_text="Since when the project's results are public."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    deleted_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    objects = LiveManager()
+    with_deleted = CompleteManager()
 
     class Meta:
         ordering = ["name"]
-        constraints = [models.UniqueConstraint(fields=["team", "slug"], name="project_slug_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "slug"], condition=Q(deleted_at=None), name="project_slug_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -232,10 +257,21 @@ class Benchmark(models.Model):
     repository_path = models.CharField(max_length=200, blank=True)
     is_draft = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    deleted_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    objects = LiveManager()
+    with_deleted = CompleteManager()
 
     class Meta:
         ordering = ["slug"]
-        constraints = [models.UniqueConstraint(fields=["project", "slug"], name="benchmark_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "slug"], condition=Q(deleted_at=None), name="benchmark_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title
@@ -282,12 +318,16 @@ class Definition(models.Model):
 
 
 class Case(models.Model):
-    """One cell of a matrix, identified by the hash of its parameters, with a lasting history."""
+    """One cell of a matrix, identified by the hash of its parameters, with a lasting history.
+
+    `hidden_at`: since when the choices of pages leave it out. Its results stay.
+    """
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="cases")
     key = models.CharField(max_length=16)
     parameters = models.JSONField()
     label = models.CharField(max_length=200)
+    hidden_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["label"]

@@ -34,10 +34,13 @@ def create_project(
 
 
 @transaction.atomic
-def change_repository(
-    *, member: Member, project: Project, repository_url: str, default_branch: str
+def change_project(
+    *, member: Member, project: Project, name: str, repository_url: str, default_branch: str
 ) -> Project:
-    """Set another URL or default branch, and request a fetch.
+    """Set another name, URL or default branch; the latter two request a fetch.
+
+    Its slug is part of addresses and cannot be changed. Each URL has its own mirror, and branches
+    of the former one are dropped; commits and results remain.
 
     A user who may add projects may change it until something was measured or a credential exists;
     then the role of maintainer is required. A token and a pinned host key are not sent to another
@@ -46,16 +49,27 @@ def change_repository(
     project = Project.objects.select_for_update().get(pk=project.pk)
     is_measured = project.commits.filter(variants__isnull=False).exists()
     role = Role.MAINTAINER if is_measured or has_credential(project) else Role.MEMBER
-    member.require(role, to="change the repository of a project")
+    member.require(role, to="change a project")
     check_repository_address(repository_url)
     if not default_branch.strip():
         raise InvalidRequestError("name the default branch", field="default_branch")
-    forget_other_server(project, repository_url)
-    project.repository_url, project.default_branch = repository_url, default_branch.strip()
-    project.save(update_fields=["repository_url", "default_branch"])
-    Fetch.objects.filter(project=project).update(failures=0, error="")
-    request_fetch(project)
-    record_audit(member=member, action="project.repository_changed", subject=project)
+    if not name.strip():
+        raise InvalidRequestError("give the project a name", field="name")
+    source = (repository_url, default_branch.strip())
+    is_moved = source != (project.repository_url, project.default_branch)
+    if repository_url != project.repository_url:
+        forget_other_server(project, repository_url)
+        project.branches, project.fetched_at = [], None
+    project.name = name.strip()
+    project.repository_url, project.default_branch = source
+    project.save(
+        update_fields=["name", "repository_url", "default_branch", "branches", "fetched_at"]
+    )
+    if is_moved:
+        Fetch.objects.filter(project=project).update(failures=0, error="")
+        request_fetch(project)
+    action = "project.repository_changed" if is_moved else "project.renamed"
+    record_audit(member=member, action=action, subject=project)
     return project
 
 

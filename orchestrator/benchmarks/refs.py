@@ -79,7 +79,7 @@ def load_team_mirrors(project: Project) -> TeamMirrors:
     return TeamMirrors(
         team=team.name,
         root=Path(settings.DATA_DIR) / "repositories",
-        projects=frozenset(team.projects.values_list("pk", flat=True)),
+        projects=frozenset(Project.with_deleted.filter(team=team).values_list("pk", flat=True)),
         most_bytes=load_quotas(team).mirrors_bytes,
     )
 

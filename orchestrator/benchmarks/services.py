@@ -5,7 +5,7 @@ commit. One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.y
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
@@ -158,6 +158,11 @@ def store_case_rows(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[
     return [ids[case.key] for case in cases]
 
 
+def show_cases(ids: Collection[int]) -> None:
+    """Show these cases again if they are hidden, because a run measures them."""
+    Case.objects.filter(pk__in=ids).exclude(hidden_at=None).update(hidden_at=None)
+
+
 def _load_case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:
     rows = benchmark.cases.filter(key__in=[case.key for case in cases])
     return dict(rows.values_list("key", "pk"))
@@ -229,7 +234,7 @@ def store_definition(definition: Definition, *, by: User | None) -> Definition:
     if not definition._state.adding:
         return definition
     with transaction.atomic():
-        benchmark = Benchmark.objects.select_for_update().get(pk=definition.benchmark_id)
+        benchmark = Benchmark.with_deleted.select_for_update().get(pk=definition.benchmark_id)
         known = _find_stored(benchmark, definition.source)
         if known is not None:
             return known

@@ -107,9 +107,7 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
 @transaction.atomic
 def revoke_share_link(*, member: Member, link_id: UUID) -> None:
     member.require(Role.MEMBER, to="revoke a shared link")
-    link = ShareLink.objects.filter(member.sees("project"), pk=link_id, revoked_at=None).first()
-    if link is None:
-        raise NotFoundError("there is no such shared link in this team")
+    link = load_share_link(member, link_id)
     ShareLink.objects.filter(pk=link.pk).update(revoked_at=utc_now())
     record_audit(member=member, action="share_link.revoked", subject=link)
 
@@ -129,11 +127,19 @@ def load_share_links(member: Member) -> QuerySet[ShareLink]:
     )
 
 
+def load_share_link(member: Member, link_id: UUID) -> ShareLink:
+    link = load_share_links(member).filter(pk=link_id).first()
+    if link is None:
+        raise NotFoundError("there is no such shared link in this team")
+    return link
+
+
 def use_share_link(secret: str) -> ShareLink:
     """Return the link of a secret; NotFoundError if it is unknown, revoked or expired."""
     link = (
         ShareLink.objects.select_related("project__team")
         .filter(digest=hash_secret(secret), revoked_at=None, expires_at__gt=utc_now())
+        .filter(project__deleted_at=None)
         .first()
     )
     if link is None:

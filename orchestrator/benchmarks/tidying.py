@@ -40,7 +40,7 @@ def _find_unused(folder: Path) -> Iterator[Path]:
     """Yield mirrors whose projects were deleted or use another mirror, if they are old enough."""
     names = {path.name.removesuffix(".lock") for path in folder.glob("*.git*")}
     projects = {name: parse_mirror_project(name) for name in sorted(names)}
-    known = Project.objects.in_bulk({pk for pk in projects.values() if pk is not None})
+    known = Project.with_deleted.in_bulk({pk for pk in projects.values() if pk is not None})
     for name, pk in projects.items():
         if pk is None:
             continue

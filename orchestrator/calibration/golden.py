@@ -116,9 +116,9 @@ def reset_references(*, member: Member, host_id: UUID) -> None:
 
 def load_golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
     """Return the golden status of the team's hosts, by host."""
-    checks = GoldenCheck.objects.filter(host__team=member.team).select_related(
-        "benchmark__project", "commit", "last_run"
-    )
+    checks = GoldenCheck.objects.filter(
+        host__team=member.team, benchmark__deleted_at=None
+    ).select_related("benchmark__project", "commit", "last_run")
     outcomes = GoldenOutcome.objects.filter(host__team=member.team).order_by("host_id", "-at")
     newest = {each.host_id: each for each in outcomes.distinct("host_id")}
     return {

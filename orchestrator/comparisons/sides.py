@@ -170,7 +170,8 @@ class Choices:
 def load_choices(member: Member, benchmark: Benchmark) -> Choices:
     """All values that were measured with a benchmark of the member's team."""
     series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
-    cases = benchmark.cases.filter(Exists(series.filter(case=OuterRef("pk")))).order_by("label")
+    measured = Exists(series.filter(case=OuterRef("pk")))
+    cases = benchmark.cases.filter(measured, hidden_at=None).order_by("label")
     hosts = list(
         Host.objects.filter(Exists(series.filter(host=OuterRef("pk"))))
         .order_by("name")

@@ -106,10 +106,19 @@ def load_hosts_by_name(member: Member, names: list[str]) -> list[Host]:
 
 
 def load_profile(member: Member, slug: str) -> HardwareProfile:
+    """Return the profile of an address; NotFoundError if there is none."""
     profile = member.team.profiles.filter(slug=slug).first()
     if profile is None:
-        raise InvalidRequestError(f"the team has no hardware profile {slug}", field="profile")
+        raise NotFoundError(f"the team has no hardware profile {slug}")
     return profile
+
+
+def load_chosen_profile(member: Member, slug: str) -> HardwareProfile:
+    """Return the profile that a request names in its field `profile`."""
+    try:
+        return load_profile(member, slug)
+    except NotFoundError as error:
+        raise InvalidRequestError(str(error), field="profile") from error
 
 
 def find_latest_snapshot(host: Host) -> HostSnapshot | None:

@@ -20,6 +20,7 @@ from orchestrator.core.errors import (
     InvalidRequestError,
     LoginRefusedError,
 )
+from orchestrator.core.holdings import Holding
 from orchestrator.fleet import selectors, vault
 from orchestrator.fleet.detected_profiles import (
     create_pending_profile,
@@ -81,9 +82,35 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
         profile, created = HardwareProfile.objects.update_or_create(
             team=member.team, slug=slug, defaults={"name": name, "is_pending": False, **facts}
         )
-        if created:
-            record_audit(member=member, action="profile.created", subject=slug)
+        action = "profile.created" if created else "profile.changed"
+        record_audit(member=member, action=action, subject=slug)
     return profile
+
+
+def list_profile_dependents(profile: HardwareProfile) -> tuple[Holding, ...]:
+    """Return what refers to a profile; hosts and jobs prevent its deletion."""
+    hosts = tuple(profile.hosts.order_by("name").values_list("name", flat=True))
+    figures = profile.reference_results.count()
+    holdings = (
+        Holding(title="Hosts", count=len(hosts), names=hosts[:5]),
+        Holding(title="Reference results, which lose their machine", count=figures),
+    )
+    return tuple(each for each in holdings if each.count)
+
+
+def delete_profile(*, member: Member, slug: str) -> None:
+    """Delete a profile that no host has. Raise ConflictError if a host or a job refers to it."""
+    member.require(Role.MAINTAINER, to="delete a hardware profile")
+    profile = selectors.load_profile(member, slug)
+    hosts = ", ".join(profile.hosts.order_by("name").values_list("name", flat=True)[:5])
+    if hosts:
+        raise ConflictError(f"hosts have the profile {slug}: {hosts}; retired hosts keep theirs")
+    try:
+        with transaction.atomic():
+            record_audit(member=member, action="profile.deleted", subject=slug)
+            profile.delete()
+    except ProtectedError as error:
+        raise ConflictError(f"jobs of earlier runs asked for the profile {slug}") from error
 
 
 def add_credential(*, member: Member, name: str, private_key: str | None = None) -> Credential:
@@ -287,7 +314,8 @@ def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile | No
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_connection(new.address, new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
-    profile = selectors.load_profile(member, new.profile_slug) if new.profile_slug else None
+    slug = new.profile_slug
+    profile = selectors.load_chosen_profile(member, slug) if slug else None
     credential = load_credential(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
         raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")

@@ -64,7 +64,9 @@ _OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 def load_due_pull_ids() -> list[int]:
     """Return the due pull requests that no worker has, in an order that is fair to teams."""
-    due = PullRequest.objects.filter(_build_free_condition(), next_at__lte=Now())
+    due = PullRequest.objects.filter(
+        _build_free_condition(), next_at__lte=Now(), connection__project__deleted_at=None
+    )
     return select_first_of_each_team(due, team="connection__project__team")
 
 

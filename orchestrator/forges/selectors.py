@@ -47,7 +47,7 @@ def load_connection_by_id(connection_id: UUID) -> Connection:
 
     The forge is no member; its signature authenticates it.
     """
-    rows = Connection.objects.select_related("project__team")
+    rows = Connection.objects.filter(project__deleted_at=None).select_related("project__team")
     connection = rows.filter(pk=connection_id).first()
     if connection is None:
         raise NotFoundError("there is no such webhook")

@@ -28,7 +28,12 @@ SCOPES: tuple[Scope, ...] = ("series", "case", "benchmark", "project")
 def load_annotations(member: Member) -> QuerySet[Annotation]:
     """Return all annotations of the team, newest first."""
     return (
-        Annotation.objects.filter(member.sees("project"))
+        Annotation.objects.filter(
+            member.sees("project"),
+            benchmark__deleted_at=None,
+            case__benchmark__deleted_at=None,
+            series__benchmark__deleted_at=None,
+        )
         .select_related(
             "project", "benchmark", "case__benchmark", "series__case__benchmark", "series__host",
             "series__metric", "commit", "created_by", "edited_by",

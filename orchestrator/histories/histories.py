@@ -68,7 +68,9 @@ _NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters
 
 _CHOICES = """
 SELECT concat_ws(' ', count(*), max(id),
-                 (SELECT string_agg(name, '|' ORDER BY id) FROM fleet_host WHERE team_id = %s))
+                 (SELECT string_agg(name, '|' ORDER BY id) FROM fleet_host WHERE team_id = %s),
+                 (SELECT concat_ws('/', count(*), max(hidden_at)) FROM benchmarks_case
+                  WHERE benchmark_id = %s AND hidden_at IS NOT NULL))
 FROM results_series WHERE benchmark_id = %s
 """
 
@@ -76,7 +78,7 @@ FROM results_series WHERE benchmark_id = %s
 def read_choices_version(benchmark: Benchmark) -> str:
     """Return the version key of `load_history_choices` of the benchmark."""
     with connection.cursor() as cursor:
-        cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk])
+        cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk, benchmark.pk])
         return str(cursor.fetchone()[0])
 
 
@@ -84,7 +86,7 @@ def load_history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices
     series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
     keys = set(series.values_list("metric__key", flat=True).distinct())
     return HistoryChoices(
-        cases=tuple(benchmark.cases.filter(pk__in=series.values("case"))),
+        cases=tuple(benchmark.cases.filter(pk__in=series.values("case"), hidden_at=None)),
         hosts=tuple(Host.objects.filter(pk__in=series.values("host"))),
         metrics=tuple(info for info in find_metrics(keys) if not info.informational),
     )

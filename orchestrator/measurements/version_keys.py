@@ -24,7 +24,11 @@ _RUNS = """\
 WITH shown AS (
     SELECT id, team_id, state, message, ended_at, created_at, requested_by_id, schedule_id,
            definition_id
-    FROM runs_run WHERE {whose} = %s ORDER BY created_at DESC LIMIT %s OFFSET %s
+    FROM runs_run WHERE {whose} = %s AND NOT EXISTS (
+        SELECT FROM benchmarks_definition definition
+        JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
+        WHERE definition.id = definition_id AND benchmark.deleted_at IS NOT NULL
+    ) ORDER BY created_at DESC LIMIT %s OFFSET %s
 )
 SELECT md5(string_agg(concat_ws(' ', shown, benchmark.slug, benchmark.title, (
            SELECT sum(removal.rows) FROM results_removal removal
@@ -56,16 +60,18 @@ _HOSTS_AND_SCHEDULES = """, md5(concat(
                                       THEN date_trunc('minute', now()) END),
                        '|' ORDER BY schedule.id)
      FROM runs_schedule schedule JOIN benchmarks_benchmark benchmark
-         ON benchmark.id = schedule.benchmark_id WHERE schedule.team_id = %s)
+         ON benchmark.id = schedule.benchmark_id
+     WHERE schedule.team_id = %s AND benchmark.deleted_at IS NULL)
 ))
 """
 _BENCHMARKS_AND_REPORTS = """, md5(concat(
     (SELECT string_agg(concat_ws(' ', id, slug, title), '|' ORDER BY id)
-     FROM benchmarks_benchmark WHERE project_id = %s),
+     FROM benchmarks_benchmark WHERE project_id = %s AND deleted_at IS NULL),
     '#',
     (SELECT string_agg(concat_ws(' ', report.slug, report.title), '|' ORDER BY report.id)
      FROM results_savedreport report JOIN benchmarks_benchmark benchmark
-         ON benchmark.id = report.benchmark_id WHERE benchmark.project_id = %s)
+         ON benchmark.id = report.benchmark_id
+     WHERE benchmark.project_id = %s AND benchmark.deleted_at IS NULL)
 ))
 """
 

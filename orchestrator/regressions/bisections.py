@@ -295,7 +295,7 @@ def _compute_relative_error(row: ChangePoint) -> float:
 
 
 def _load_changes(**which: object) -> QuerySet[ChangePoint]:
-    return ChangePoint.objects.filter(**which).select_related(
+    return ChangePoint.objects.filter(series__benchmark__deleted_at=None, **which).select_related(
         "series__benchmark__project__team", "series__host", "series__case", "series__metric",
         "commit", "before",
     )  # fmt: skip

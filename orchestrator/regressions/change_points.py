@@ -118,6 +118,13 @@ def load_baselines(member: Member) -> QuerySet[Baseline]:
     )
 
 
+def load_baseline(member: Member, baseline_id: UUID) -> Baseline:
+    baseline = load_baselines(member).filter(pk=baseline_id).first()
+    if baseline is None:
+        raise NotFoundError("there is no such baseline in this team")
+    return baseline
+
+
 def get_baseline_case(baseline: Baseline) -> Case:
     """Return the case of the baseline or of its series."""
     case = baseline.series.case if baseline.series is not None else baseline.case
@@ -251,9 +258,7 @@ def store_baseline(
 def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
     """Remove the start of a history: earlier measurements count again."""
     member.require(Role.MEMBER, to="remove a baseline")
-    made = load_baselines(member).filter(pk=baseline_id).first()
-    if made is None:
-        raise NotFoundError("there is no such baseline in this team")
+    made = load_baseline(member, baseline_id)
     with transaction.atomic():
         _request_detection(made)
         record_audit(member=member, action="baseline.removed", subject=made.pk)

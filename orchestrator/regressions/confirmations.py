@@ -219,7 +219,7 @@ def _record_message(rows: Iterable[ChangePoint], message: str, *, final: bool = 
 
 
 def _load_rows(**which: object) -> QuerySet[ChangePoint]:
-    return ChangePoint.objects.filter(**which).select_related(
+    return ChangePoint.objects.filter(series__benchmark__deleted_at=None, **which).select_related(
         "series__benchmark__project__team",
         "series__host",
         "series__case",

@@ -53,6 +53,13 @@ def load_pins(project: Project) -> QuerySet[Pin]:
     return project.pins.select_related("commit", "run__definition__benchmark", "pinned_by")
 
 
+def load_pin(project: Project, pin_id: int) -> Pin:
+    pin = load_pins(project).filter(pk=pin_id).first()
+    if pin is None:
+        raise NotFoundError(f"{project.name} has no pin with that number")
+    return pin
+
+
 def find_pin(run: Run) -> Pin | None:
     """Return the pin of the run itself. The project's page lists other reasons to keep it."""
     return Pin.objects.select_related("pinned_by").filter(run=run).first()
@@ -79,9 +86,7 @@ def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | Non
 def unpin(*, member: Member, project: Project, pin_id: int) -> None:
     """Apply the project's retention again: data that is past it is deleted soon."""
     member.require(Role.MEMBER, to="remove a pin")
-    pin = load_pins(project).filter(pk=pin_id).first()
-    if pin is None:
-        raise NotFoundError(f"{project.name} has no pin with that number")
+    pin = load_pin(project, pin_id)
     record_audit(member=member, action="pin.removed", subject=pin)
     pin.delete()
 

@@ -5,7 +5,6 @@ An interrupted deletion can simply start again: the team has no members, so noth
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from django.db import transaction
@@ -14,11 +13,12 @@ from django.db.models import Model, QuerySet
 from orchestrator.accounts.memberships import remove_team
 from orchestrator.accounts.models import ApiToken, Membership, Team
 from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
-from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.core.errors import ConflictError
+from orchestrator.core.holdings import Holding
 from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
-from orchestrator.results.models import PointHistogram, Reading, ReferenceSource, Series
+from orchestrator.results.models import Reading, ReferenceSource
+from orchestrator.retention.removal_steps import remove_case, remove_project, remove_run
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Trial
 from orchestrator.runs.states import RUN_ENDED
 
@@ -26,21 +26,13 @@ from orchestrator.runs.states import RUN_ENDED
 Progress = Callable[[int, int, str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """How many objects of one kind a team has."""
-
-    title: str
-    count: int
-
-
 def list_holdings(team: Team) -> list[Holding]:
     """Return what is deleted with a team, by kind; a count may be 0."""
     rows: dict[str, QuerySet[Model]] = {
         "members": Membership.objects.filter(team=team),
         "API tokens": ApiToken.objects.filter(team=team, revoked_at=None),
-        "projects": Project.objects.filter(team=team),
-        "benchmarks": Benchmark.objects.filter(project__team=team),
+        "projects": Project.with_deleted.filter(team=team),
+        "benchmarks": Benchmark.with_deleted.filter(project__team=team),
         "runs": Run.objects.filter(team=team),
         "trials": Trial.objects.filter(job__run__team=team),
         "imported results": Reading.objects.filter(
@@ -90,34 +82,14 @@ def _close(team: Team) -> None:
 def _iterate_steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the steps in the order of dependencies."""
     for run in Run.objects.filter(team=team).only("created_at").order_by("pk"):
-        yield f"run of {run.created_at:%Y-%m-%d}", partial(_remove_run, run)
+        yield f"run of {run.created_at:%Y-%m-%d}", partial(remove_run, run)
     for case in Case.objects.filter(benchmark__project__team=team).order_by("pk"):
-        yield f"case {case.label}", partial(_remove_case, case)
-    for project in Project.objects.filter(team=team).order_by("pk"):
-        yield f"project {project.slug}", partial(_remove_project, project)
+        yield f"case {case.label}", partial(remove_case, case)
+    for project in Project.with_deleted.filter(team=team).order_by("pk"):
+        yield f"project {project.slug}", partial(remove_project, project)
     yield "reference results", ReferenceSource.objects.filter(team=team).delete
     for host in Host.objects.filter(team=team).order_by("pk"):
         yield f"host {host.name}", partial(_remove_host, host)
-
-
-@transaction.atomic
-def _remove_run(run: Run) -> None:
-    run.delete()
-
-
-@transaction.atomic
-def _remove_case(case: Case) -> None:
-    """Delete all measurements of a case; the case itself is deleted with its project."""
-    Reading.objects.filter(case=case).delete()
-    PointHistogram.objects.filter(case=case).delete()
-    Series.objects.filter(case=case).delete()
-
-
-def _remove_project(project: Project) -> None:
-    mirror = get_mirror_path(project)
-    project.delete()
-    shutil.rmtree(mirror, ignore_errors=True)
-    mirror.with_name(f"{mirror.name}.lock").unlink(missing_ok=True)
 
 
 def _remove_host(host: Host) -> None:

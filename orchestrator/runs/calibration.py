@@ -52,7 +52,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
             f"expected {MIN_PAIRS} to {MAX_PAIRS} pairs, got {new.pairs}", field="pairs"
         )
     checks = GoldenCheck.objects.select_related("benchmark__project", "commit")
-    golden = checks.filter(host=host).first()
+    golden = checks.filter(host=host, benchmark__deleted_at=None).first()
     benchmark = _find_benchmark(member, new, golden)
     if load_open_calibrations(host).filter(definition__benchmark=benchmark).exists():
         raise ConflictError(

@@ -38,6 +38,12 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     """Cancel a run: queued jobs end now, active ones at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a run")
     run = selectors.load_run(member, run_id)
+    cancel_loaded_run(member=member, run=run)
+    return run
+
+
+def cancel_loaded_run(*, member: Member, run: Run) -> None:
+    """Cancel a run that the caller has loaded and may cancel."""
     if run.state in RUN_ENDED:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     now = utc_now()
@@ -62,7 +68,6 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
         if not run.jobs.filter(state__in=JOB_ACTIVE).exists():
             Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)
     run.refresh_from_db()
-    return run
 
 
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:

@@ -128,9 +128,11 @@ def _start(check: GoldenCheck, now: datetime) -> Run | None:
 
 
 def _join_parts(checks: QuerySet[GoldenCheck]) -> QuerySet[GoldenCheck]:
-    return checks.select_related(
-        "host__team", "benchmark__project", "commit", "created_by", "last_run"
-    ).order_by("pk")
+    return (
+        checks.filter(benchmark__deleted_at=None)
+        .select_related("host__team", "benchmark__project", "commit", "created_by", "last_run")
+        .order_by("pk")
+    )
 
 
 def _is_due(check: GoldenCheck, now: datetime) -> bool:

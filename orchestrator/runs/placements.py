@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
-from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import HELD, UNUSABLE, HardwareProfile, Host, HostTransport
 from orchestrator.runs.models import HostRole, Job, Placement
@@ -141,7 +141,7 @@ def _choose_host(member: Member, name: str, field: str) -> PlacementChoice:
 def _load_profile(member: Member, name: str, field: str) -> HardwareProfile:
     try:
         return fleet.load_profile(member, name)
-    except InvalidRequestError as error:
+    except NotFoundError as error:
         raise InvalidRequestError(str(error), field=field) from error
 
 

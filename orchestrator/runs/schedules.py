@@ -193,7 +193,9 @@ def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | Non
     same transaction, so that a crash in between changes nothing.
     """
     ready = Q(not_before=None) | Q(not_before__lte=now)
-    due = Schedule.objects.filter(ready, enabled=True, next_at__lte=now).exclude(pk__in=without)
+    due = Schedule.objects.filter(
+        ready, enabled=True, next_at__lte=now, benchmark__deleted_at=None
+    ).exclude(pk__in=without)
     due = due.select_related("team", "benchmark__project", "created_by").order_by("next_at", "pk")
     return due.select_for_update(skip_locked=True, of=("self",)).first()
 

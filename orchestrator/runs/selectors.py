@@ -308,6 +308,7 @@ def load_jobs(host: Host) -> QuerySet[Job]:
     """Return the jobs on a host, newest first; get the host through `load_host`."""
     return (
         Job.objects.filter(Q(host=host) | Q(placements__host=host))
+        .filter(run__definition__benchmark__deleted_at=None)
         .distinct()
         .select_related("run__definition__benchmark__project")
         .order_by("-created_at")

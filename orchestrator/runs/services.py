@@ -16,7 +16,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.services import store_case_rows, store_definition
+from orchestrator.benchmarks.services import show_cases, store_case_rows, store_definition
 from orchestrator.core.ids import hash_value, new_ids
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
@@ -111,6 +111,7 @@ def _create_run(
             for place, commit in enumerate(plan.commits)
         )
         cases = store_case_rows(benchmark=plan.definition.benchmark, cases=plan.cases)
+        show_cases(cases)
         jobs = _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
         added_s = sum(job.expected_s for job in jobs)
         check_queue(team=member.team, quotas=quotas, queued_s=queued_s, added_s=added_s)

@@ -20,6 +20,7 @@ async function copyText(button) {
     : "Copying failed. The text is selected: copy it with the keyboard.";
 }
 
+document.documentElement.classList.add("copies");
 // Some buttons arrive later, in parts of the page that are loaded again.
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");

@@ -27,6 +27,12 @@ from orchestrator.core.errors import (
 )
 from orchestrator.regressions import confirmations
 from orchestrator.results.models import Baseline, ChangePoint
+from orchestrator.retention.deletions import (
+    delete_benchmark,
+    list_benchmark_dependents,
+    restore_benchmark,
+)
+from orchestrator.runs.models import Run
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
 
@@ -69,6 +75,22 @@ def test_no_alert_is_raised_before_a_confirmation_run_confirms(line: Line) -> No
     assert (alert.state, alert.confirmed) == ("open", True)
     assert alert.change_points.count() == 2
     assert count_open_alerts(line.project.team) == 1
+
+
+def test_a_deleted_benchmark_raises_no_alert_and_hides_those_it_has(line: Line) -> None:
+    suspect(line)
+    benchmark, member = line.benchmark, line.member
+    delete_benchmark(member=member, project=benchmark.project.slug, slug=benchmark.slug)
+    confirmations.advance_confirmations(utc_now())
+    assert not Run.objects.filter(trigger="confirmation").exists()
+    restore_benchmark(member=member, benchmark_id=benchmark.pk)
+    confirm_changes(line)
+    alert_rules.apply_alert_rules(utc_now())
+    titles = [each.title for each in list_benchmark_dependents(benchmark)]
+    assert "Open alerts" in titles
+    delete_benchmark(member=member, project=benchmark.project.slug, slug=benchmark.slug)
+    assert Alert.objects.exists()
+    assert count_open_alerts(member.team) == load_alerts(member).count() == 0
 
 
 def test_a_refuted_change_and_an_improvement_raise_no_alert(line: Line) -> None:

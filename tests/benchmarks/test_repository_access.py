@@ -22,7 +22,7 @@ from orchestrator.benchmarks.git_access import (
     remove_stale_files,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.projects import change_repository
+from orchestrator.benchmarks.projects import change_project
 from orchestrator.benchmarks.refs import get_mirror_path, open_repository
 from orchestrator.benchmarks.remotes import open_route, parse_place
 from orchestrator.core.errors import (
@@ -347,7 +347,9 @@ def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
     project = create_project_at(personas.alice, "https://github.com/a/b.git")
 
     def change(member: Member, url: str) -> None:
-        change_repository(member=member, project=project, repository_url=url, default_branch="main")
+        change_project(
+            member=member, project=project, name="A", repository_url=url, default_branch="main"
+        )
         project.refresh_from_db()
 
     change(dora, "https://github.com/a/c.git")

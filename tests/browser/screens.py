@@ -67,6 +67,9 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "project-repository": "/projects/server/repository",
         "project-import": "/projects/server/import",
         "schedules": "/schedules/",
+        "deleted": "/settings/deleted/",
+        "project-delete": "/projects/server/delete",
+        "confirmation": f"/schedules/{ids['schedule']}/delete",
         "schedule-edit": f"/schedules/{ids['schedule']}/edit",
         "settings": "/settings/",
         "account": "/account/",
@@ -121,5 +124,6 @@ EMPTY = [
         "settings": "/settings/",
         "members": "/settings/members/",
         "channels": "/settings/channels/",
+        "deleted": "/settings/deleted/",
     }.items()
 ]

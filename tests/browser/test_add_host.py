@@ -50,6 +50,9 @@ def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     expect(page.locator(".fingerprint")).to_have_text(fingerprint, timeout=60_000)
     page.get_by_role("button", name="This is my host: pin this key").click()
     expect(page.get_by_text("refused to log in")).to_be_visible(timeout=30_000)
+    # The commands arrived after the page.
+    page.get_by_role("button", name="Copy the command").first.click()
+    expect(page.get_by_text("Copied.").first).to_be_visible()
     if folder := os.environ.get("PITWALL_LOOK"):
         take_screenshots(page, Path(folder), "failed")
     assert Host.objects.get(name="rack-1").state == "unconfirmed"

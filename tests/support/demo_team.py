@@ -32,6 +32,7 @@ from orchestrator.regressions import bisections, confirmations
 from orchestrator.reports.reference_suites import import_published, list_reference_suites
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
+from orchestrator.retention.deletions import delete_benchmark
 from orchestrator.retention.pins import pin_commit
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.cancelling import cancel_run
@@ -297,6 +298,8 @@ def _saved(personas: Personas, project: str, shas: list[str]) -> None:
         ),
     )  # fmt: skip
     pin_commit(member=alice, project=benchmark.project, ref=shas[0], reason="release 1.0")
+    make_definition(alice, benchmark.project, slug="former")
+    delete_benchmark(member=alice, project=project, slug="former")
 
 
 def _team(personas: Personas) -> str:

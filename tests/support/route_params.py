@@ -15,7 +15,7 @@ from orchestrator.accounts.models import Invitation, User
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
-from orchestrator.benchmarks.models import Case, Commit, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.sharing import SharedPage, create_share_link
 from orchestrator.fleet.models import HardwareProfile
@@ -24,6 +24,7 @@ from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.histories.annotations import annotate
 from orchestrator.regressions.change_points import store_baseline
 from orchestrator.results.models import ChangePoint, Pin, Series
+from orchestrator.retention.deletions import delete_project
 from orchestrator.runs.models import Job, Schedule
 from tests.support.demo_team import REPORT, make_demo_team
 from tests.support.factories import DEFINITION, Personas
@@ -60,7 +61,8 @@ OF_PAGES = {
     "report slug": "connections", "project slug": "server", "catalogue slug": "server-overhead",
     "benchmark slug": "many", "benchmark project": "server", "trial-histogram kind": "ok",
     "trial-artifact name": "tool.json", "report ending": "csv", "audit ending": "csv",
-    "badge project": "server", "badge slug": "long",
+    "badge project": "server", "badge slug": "long", "profile slug": "any",
+    "case project": "server", "case slug": "many",
 }  # fmt: skip
 OF_OPERATIONS = {"project": "server", "benchmark": "many", "version": 1, "name": "connections"}
 OF_ONE = {"/trials/{trial_id}/artifacts/{name}": {"name": "tool.json"}}
@@ -92,6 +94,7 @@ def make_route_params(folder: Path) -> RouteParams:
         "case": Case.objects.filter(benchmark__slug="many")[0].key,
         "link_id": _shared(alice),
         "account-unlink link_id": 1,
+        **_delete_some(alice, folder),
         "connection_id": Connection.objects.get().pk,
         "request_id": BenchmarkRequest.objects.get().pk,
         "job_id": Job.objects.filter(run=demo_team.ids["run"])[0].pk,
@@ -106,6 +109,16 @@ def make_route_params(folder: Path) -> RouteParams:
         ids=ids,
         names=("alice", "rack-4", "a secret note", "dora@", demo_team.shas[0][:10]),
     )
+
+
+def _delete_some(member: Member, folder: Path) -> dict[str, object]:
+    """Return a deleted project, and the deleted benchmark of the demo team."""
+    gone = create_project(
+        member=member, slug="gone", name="Gone", repository_url=str(folder / "repository")
+    )
+    delete_project(member=member, slug=gone.slug)
+    benchmark = Benchmark.with_deleted.get(slug="former")
+    return {"project_id": gone.pk, "benchmark_id": benchmark.pk}
 
 
 def _shared(member: Member) -> object:

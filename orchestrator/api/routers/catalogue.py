@@ -16,6 +16,7 @@ from orchestrator.api.pages import (
     cut_page,
 )
 from orchestrator.api.schemas.catalogue import (
+    BenchmarkCaseOut,
     BenchmarkOut,
     BenchmarkPage,
     DefinitionChangesOut,
@@ -26,6 +27,8 @@ from orchestrator.api.schemas.catalogue import (
     ImportIn,
     ReviewOut,
     SuitePage,
+    VisibilityIn,
+    benchmark_case_out,
     benchmark_out,
     definition_changes_out,
     definition_out,
@@ -35,7 +38,9 @@ from orchestrator.api.schemas.catalogue import (
     suite_out,
 )
 from orchestrator.api.schemas.common import MOST_WHOLE, Text
+from orchestrator.api.schemas.deletions import DependentsOut, dependents_out
 from orchestrator.benchmarks.catalogue import load_suites
+from orchestrator.benchmarks.hidden_cases import set_case_hidden
 from orchestrator.benchmarks.review import review
 from orchestrator.benchmarks.selectors import (
     load_benchmark,
@@ -50,6 +55,7 @@ from orchestrator.benchmarks.services import (
     save_definition,
     store_in_pitwall,
 )
+from orchestrator.retention import deletions
 
 router = Router(tags=["benchmarks"])
 
@@ -78,6 +84,43 @@ def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Be
     instance = load_benchmark(request.auth.member, benchmark, project)
     newest = load_benchmarks_with_versions(request.auth.member).get(pk=instance.pk)
     return benchmark_out(newest, newest.version)
+
+
+@router.get(
+    BENCHMARK + "/dependents",
+    response=DependentsOut,
+    summary="Show what is deleted with a benchmark",
+)
+def list_benchmark_dependents(
+    request: CallerRequest, project: Text, benchmark: Text
+) -> DependentsOut:
+    row = load_benchmark(request.auth.member, benchmark, project)
+    return dependents_out(deletions.list_benchmark_dependents(row))
+
+
+@router.delete(BENCHMARK, response={204: None}, summary="Delete a benchmark")
+def delete_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Status[None]:
+    """The benchmark vanishes with its results; its unfinished runs are cancelled.
+
+    It can be restored for 14 days, and is removed afterwards.
+    """
+    deletions.delete_benchmark(member=request.auth.member, project=project, slug=benchmark)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@router.put(
+    BENCHMARK + "/cases/{case}/visibility",
+    response=BenchmarkCaseOut,
+    summary="Hide a former case, or show it again",
+)
+def change_case_visibility(
+    request: CallerRequest, project: Text, benchmark: Text, case: Text, payload: VisibilityIn
+) -> BenchmarkCaseOut:
+    """409 for a case of the newest definition: remove it there first. Its results remain."""
+    member = request.auth.member
+    row = load_benchmark(member, benchmark, project)
+    changed = set_case_hidden(member=member, benchmark=row, key=case, hidden=payload.hidden)
+    return benchmark_case_out(changed)
 
 
 @router.post(

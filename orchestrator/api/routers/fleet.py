@@ -25,7 +25,6 @@ from orchestrator.api.schemas.fleet import (
     credential_out,
     profile_detail_out,
 )
-from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.dispatch.checkup import request_checks
 from orchestrator.fleet import selectors, services
 from orchestrator.fleet.checks import begin_again, load_checks
@@ -46,10 +45,7 @@ def list_profiles(
 
 @router.get("/profiles/{profile}", response=ProfileDetailOut, summary="Show a hardware profile")
 def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
-    try:
-        return profile_detail_out(selectors.load_profile(request.auth.member, profile))
-    except InvalidRequestError as error:
-        raise NotFoundError(str(error)) from error
+    return profile_detail_out(selectors.load_profile(request.auth.member, profile))
 
 
 @router.put(
@@ -58,6 +54,13 @@ def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
 def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> ProfileDetailOut:
     saved = services.save_profile(member=request.auth.member, slug=profile, **payload.facts())
     return profile_detail_out(saved)
+
+
+@router.delete("/profiles/{profile}", response={204: None}, summary="Delete a hardware profile")
+def delete_profile(request: CallerRequest, profile: Text) -> Status[None]:
+    """409 if a host has the profile, or if a job asked for it. It cannot be restored."""
+    services.delete_profile(member=request.auth.member, slug=profile)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/credentials", response=CredentialPage, summary="List SSH keys")

@@ -10,15 +10,16 @@ from ninja.responses import Status
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.deletions import DependentsOut, dependents_out
 from orchestrator.api.schemas.projects import (
     BranchOut,
     FetchOut,
+    ProjectChangeIn,
     ProjectCommitPage,
     ProjectIn,
     ProjectOut,
     ProjectPage,
     RefsOut,
-    RepositoryIn,
     fetch_out,
     project_commit_out,
     project_out,
@@ -26,6 +27,7 @@ from orchestrator.api.schemas.projects import (
 from orchestrator.benchmarks import projects
 from orchestrator.benchmarks.refs import read_refs
 from orchestrator.benchmarks.selectors import load_project, load_projects, match_commits
+from orchestrator.retention import deletions
 
 router = Router(tags=["projects"])
 
@@ -61,18 +63,40 @@ def show_project(request: CallerRequest, project: Text) -> ProjectOut:
     return project_out(load_project(request.auth.member, project))
 
 
-@router.patch("/projects/{project}", response=ProjectOut, summary="Change a project's repository")
-def change_project(request: CallerRequest, project: Text, payload: RepositoryIn) -> ProjectOut:
-    """Requests a fetch. If the project has results, only a maintainer may change it."""
+@router.patch("/projects/{project}", response=ProjectOut, summary="Change a project")
+def change_project(request: CallerRequest, project: Text, payload: ProjectChangeIn) -> ProjectOut:
+    """Another URL or default branch requests a fetch. Commits and results remain."""
     member = request.auth.member
     instance = load_project(member, project)
-    changed = projects.change_repository(
+    changed = projects.change_project(
         member=member,
         project=instance,
+        name=payload.name or instance.name,
         repository_url=payload.repository_url or instance.repository_url,
         default_branch=payload.default_branch or instance.default_branch,
     )
     return project_out(changed)
+
+
+@router.get(
+    "/projects/{project}/dependents",
+    response=DependentsOut,
+    summary="Show what is deleted with a project",
+)
+def list_project_dependents(request: CallerRequest, project: Text) -> DependentsOut:
+    member = request.auth.member
+    holdings = deletions.list_project_dependents(member, load_project(member, project))
+    return dependents_out(holdings)
+
+
+@router.delete("/projects/{project}", response={204: None}, summary="Delete a project")
+def delete_project(request: CallerRequest, project: Text) -> Status[None]:
+    """The project vanishes with its benchmarks and results; its unfinished runs are cancelled.
+
+    It can be restored for 14 days, and is removed afterwards.
+    """
+    deletions.delete_project(member=request.auth.member, slug=project)
+    return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.post("/projects/{project}/fetch", response={202: FetchOut}, summary="Fetch a repository")

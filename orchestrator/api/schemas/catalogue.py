@@ -6,15 +6,25 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import CaseOut, Text, case_out
+from orchestrator.api.schemas.common import CaseOut, Flag, Text
 from orchestrator.benchmarks.catalogue import Suite
-from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.review import Fault, Review
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.versions import DiffLine, compare_cases, compute_diff
 from orchestrator.core.storable_text import StorableText
 
 Source = Annotated[StorableText, Field(max_length=262_144, description="YAML.")]
+
+
+class BenchmarkCaseOut(CaseOut):
+    """`hidden`: the choices of pages leave it out."""
+
+    hidden: bool
+
+
+class VisibilityIn(Schema, extra="forbid"):
+    hidden: Flag
 
 
 class BenchmarkOut(Schema):
@@ -28,7 +38,7 @@ class BenchmarkOut(Schema):
     title: str
     definition_version: int | None
     repository_path: str
-    cases: list[CaseOut]
+    cases: list[BenchmarkCaseOut]
 
 
 class BenchmarkPage(Schema):
@@ -146,7 +156,16 @@ def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
         title=benchmark.title,
         definition_version=version,
         repository_path=benchmark.repository_path,
-        cases=[case_out(case) for case in benchmark.cases.all()],
+        cases=[benchmark_case_out(case) for case in benchmark.cases.all()],
+    )
+
+
+def benchmark_case_out(case: Case) -> BenchmarkCaseOut:
+    return BenchmarkCaseOut(
+        key=case.key,
+        label=case.label,
+        parameters=case.parameters,
+        hidden=case.hidden_at is not None,
     )
 
 

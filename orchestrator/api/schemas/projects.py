@@ -40,7 +40,10 @@ class FetchOut(Schema):
     mirror_bytes: int | None
 
 
-class RepositoryIn(Schema, extra="forbid"):
+class ProjectChangeIn(Schema, extra="forbid"):
+    """What is left out stays. The slug cannot be changed."""
+
+    name: Annotated[Text, Field(max_length=100)] | None = None
     repository_url: Annotated[Text, Field(max_length=500)] | None = None
     default_branch: Annotated[Text, Field(max_length=200)] | None = None
 

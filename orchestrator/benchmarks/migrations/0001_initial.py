@@ -82,6 +82,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "deleted_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "team",
                     models.ForeignKey(
@@ -135,6 +146,17 @@ class Migration(migrations.Migration):
                 ("repository_path", models.CharField(blank=True, max_length=200)),
                 ("is_draft", models.BooleanField(db_default=False, default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "deleted_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "project",
                     models.ForeignKey(
@@ -241,6 +263,7 @@ class Migration(migrations.Migration):
                 ("key", models.CharField(max_length=16)),
                 ("parameters", models.JSONField()),
                 ("label", models.CharField(max_length=200)),
+                ("hidden_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "benchmark",
                     models.ForeignKey(
@@ -386,7 +409,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="project",
-            constraint=models.UniqueConstraint(fields=("team", "slug"), name="project_slug_once"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)),
+                fields=("team", "slug"),
+                name="project_slug_once",
+            ),
         ),
         migrations.AddIndex(
             model_name="commit",
@@ -409,7 +436,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="benchmark",
-            constraint=models.UniqueConstraint(fields=("project", "slug"), name="benchmark_once"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)),
+                fields=("project", "slug"),
+                name="benchmark_once",
+            ),
         ),
         migrations.RunSQL(VERSIONS_NEVER_CHANGE, DROP_VERSIONS_NEVER_CHANGE),
     ]

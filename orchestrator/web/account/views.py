@@ -29,12 +29,12 @@ from orchestrator.accounts.models import User
 from orchestrator.core.errors import (
     ConflictError,
     InvalidRequestError,
-    NotFoundError,
     PermissionRefusedError,
 )
 from orchestrator.core.this_machine import is_local_request
 from orchestrator.web.account.forms import FirstOwnerForm, PasswordForm
 from orchestrator.web.account.login import log_in
+from orchestrator.web.confirmations import Confirmation, confirm_first
 
 log = logging.getLogger(__name__)
 #: Steps of OpenID Connect that may fail: no answer, a malformed one, or one with missing fields.
@@ -58,14 +58,22 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "account/account.html", context)
 
 
+def _ask_unlinking(request: HttpRequest, link_id: int) -> Confirmation:
+    oidc.load_provider_account(cast(User, request.user), link_id)
+    return Confirmation(
+        question="Remove the link of your account?",
+        effects=("You then log in with your password. You can link your account again.",),
+        button="Remove link",
+        back=reverse("account"),
+    )
+
+
 @login_required
-@require_POST
 @reauthentication_required(app="allauth.socialaccount")
+@confirm_first(_ask_unlinking)
 def unlink(request: HttpRequest, link_id: int) -> HttpResponse:
     """Remove a link, unless it is the only way to log in."""
-    link = oidc.load_provider_accounts(cast(User, request.user)).filter(pk=link_id).first()
-    if link is None:
-        raise NotFoundError("there is no such link in your account")
+    link = oidc.load_provider_account(cast(User, request.user), link_id)
     try:
         validate_disconnect(request, link)
     except ValidationError as error:

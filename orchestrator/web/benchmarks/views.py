@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import load_suite
+from orchestrator.benchmarks.hidden_cases import load_former_cases, set_case_hidden
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Definition, Project
 from orchestrator.benchmarks.review import review, review_spec
@@ -23,6 +26,11 @@ from orchestrator.benchmarks.services import save_definition, store_in_pitwall
 from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from orchestrator.core.errors import NotFoundError
 from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.retention.deletions import (
+    DAYS_TO_RESTORE,
+    delete_benchmark,
+    list_benchmark_dependents,
+)
 from orchestrator.runs.tries import try_definition
 from orchestrator.web.access import for_member
 from orchestrator.web.benchmarks.forms import (
@@ -33,7 +41,11 @@ from orchestrator.web.benchmarks.forms import (
 )
 from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
+
+#: Former cases that the page shows; the API has all.
+MOST_FORMER_CASES = 100
 
 
 @for_member
@@ -71,6 +83,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "spec": spec,
         "review": _build_review(form) if form.is_bound else review_spec(spec),
         "cases": list_cases(spec, expand(spec)),
+        "former_cases": load_former_cases(record)[:MOST_FORMER_CASES],
         "form": form,
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)
@@ -143,6 +156,43 @@ def store_repository_definition(
     """Detach the definition from the repository: from now on it is changed here."""
     store_in_pitwall(member=member, benchmark=load_benchmark(member, slug, project))
     return redirect("benchmark", project, slug)
+
+
+@for_member
+@require_POST
+def case_visibility(
+    request: HttpRequest, member: Member, project: str, slug: str, case: str
+) -> HttpResponse:
+    """Hide a former case, or show it again, according to `hidden`."""
+    record = load_benchmark(member, slug, project)
+    hidden = request.POST.get("hidden") == "true"
+    changed = set_case_hidden(member=member, benchmark=record, key=case, hidden=hidden)
+    state = "hidden" if hidden else "shown again"
+    messages.success(request, f"The case “{changed.label}” is {state}.")
+    return redirect("benchmark", project, slug)
+
+
+def _ask_deletion(request: HttpRequest, member: Member, project: str, slug: str) -> Confirmation:
+    record = load_benchmark(member, slug, project)
+    return Confirmation(
+        question=f"Delete the benchmark “{record.title}”?",
+        effects=(
+            "The benchmark and all that depends on it vanish immediately. Unfinished runs are "
+            "cancelled.",
+            f"You can restore it for {DAYS_TO_RESTORE} days. Then it is removed for good.",
+        ),
+        button="Delete benchmark",
+        back=reverse("benchmark", args=[project, slug]),
+        dependents=list_benchmark_dependents(record),
+    )
+
+
+@for_member
+@confirm_first(_ask_deletion)
+def delete(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
+    benchmark = delete_benchmark(member=member, project=project, slug=slug)
+    messages.success(request, f"The benchmark “{benchmark.title}” was deleted.")
+    return redirect("deleted")
 
 
 def _save(member: Member, record: Benchmark, form: DefinitionForm) -> Definition:

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -22,9 +23,11 @@ from orchestrator.alerts.channel_service import (
     set_channel_enabled,
 )
 from orchestrator.alerts.deliveries import find_channel_problem
+from orchestrator.core.holdings import Holding
 from orchestrator.dispatch.wakeups import wake_channels
 from orchestrator.web.access import for_member
 from orchestrator.web.channels.forms import ChannelForm
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 
 A_PAGE = 50
@@ -75,10 +78,27 @@ def enable(request: HttpRequest, member: Member, channel_id: UUID) -> HttpRespon
     return redirect("channel", channel_id)
 
 
+def _ask_deletion(request: HttpRequest, member: Member, channel_id: UUID) -> Confirmation:
+    channel = load_channel(member, channel_id)
+    return Confirmation(
+        question=f"Delete the channel “{channel.name}”?",
+        effects=(
+            "Nothing more is sent to it. Deliveries that are due are not sent, and the log of its "
+            "deliveries is deleted.",
+            "To pause it, turn it off instead.",
+        ),
+        button="Delete channel",
+        back=reverse("channel", args=[channel_id]),
+        dependents=(Holding(title="Deliveries", count=load_deliveries(channel).count()),),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_deletion)
 def delete(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
+    name = load_channel(member, channel_id).name
     delete_channel(member=member, channel_id=channel_id)
+    messages.success(request, f"The channel “{name}” was deleted.")
     return redirect("channels")
 
 

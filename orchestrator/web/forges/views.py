@@ -18,6 +18,7 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges.selectors import (
     find_connection,
+    load_connection,
     load_connection_by_id,
     load_requests,
     load_webhooks,
@@ -26,6 +27,7 @@ from orchestrator.forges.selectors import (
 from orchestrator.forges.services import approve, decline, disconnect, renew_secret, save_connection
 from orchestrator.forges.webhooks import MOST_BYTES, receive
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forges.forms import ForgeForm, build_initial_connection
 from orchestrator.web.forms import FORM_ERRORS
@@ -58,9 +60,22 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _page(request, member, project, form, secret)
 
 
+def _ask_new_secret(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    connection = load_connection(member, load_project(member, slug))
+    return Confirmation(
+        question="Generate a new webhook secret?",
+        effects=(
+            f"Webhooks of {connection.repository} are refused until you enter the new secret "
+            "on the forge.",
+        ),
+        button="Generate secret",
+        back=reverse("project-forge", args=[slug]),
+    )
+
+
 @never_cache
 @for_member
-@require_POST
+@confirm_first(_ask_new_secret)
 def new_secret(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
     secret = renew_secret(member=member, project=project)
@@ -68,8 +83,21 @@ def new_secret(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _page(request, member, project, form, secret)
 
 
+def _ask_disconnection(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    connection = load_connection(member, load_project(member, slug))
+    return Confirmation(
+        question=f"Disconnect {connection.repository}?",
+        effects=(
+            "Pitwall no longer receives its pushes, and measures and comments no pull requests.",
+            "The token and the webhook secret are deleted. Runs and results remain.",
+        ),
+        button="Disconnect",
+        back=reverse("project-forge", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_disconnection)
 def remove(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     disconnect(member=member, project=load_project(member, slug))
     return redirect("project-forge", slug)

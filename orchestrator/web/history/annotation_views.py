@@ -8,12 +8,19 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.histories.annotations import SCOPES, annotate, edit_annotation, remove_annotation
+from orchestrator.histories.annotations import (
+    SCOPES,
+    annotate,
+    edit_annotation,
+    load_annotation,
+    remove_annotation,
+)
 from orchestrator.histories.evidence import find_commit
 from orchestrator.histories.histories import load_series
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
-from orchestrator.web.redirects import redirect_back
+from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.redirects import read_back, redirect_back
 
 
 @for_member
@@ -38,8 +45,18 @@ def edit(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRespo
     return redirect_back(request, "history")
 
 
+def _ask_deletion(request: HttpRequest, member: Member, annotation_id: UUID) -> Confirmation:
+    annotation = load_annotation(member, annotation_id)
+    return Confirmation(
+        question=f"Delete the annotation at {annotation.commit.short_sha}?",
+        effects=(annotation.text,),
+        button="Delete annotation",
+        back=read_back(request, "history"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_deletion)
 def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpResponse:
     remove_annotation(member=member, annotation_id=annotation_id)
     return redirect_back(request, "history")

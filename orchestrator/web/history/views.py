@@ -39,6 +39,7 @@ from orchestrator.histories.series_header import (
 from orchestrator.regressions.change_points import (
     ChangeSummary,
     dismiss,
+    load_baseline,
     load_series_baselines,
     load_series_changes,
     remove_baseline,
@@ -47,6 +48,7 @@ from orchestrator.regressions.change_points import (
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import build_benchmark_key, build_choices
 from orchestrator.web.history.presenters import (
     AnnotationRow,
@@ -59,7 +61,7 @@ from orchestrator.web.history.presenters import (
     compare_url,
     select_history,
 )
-from orchestrator.web.redirects import redirect_back
+from orchestrator.web.redirects import read_back, redirect_back
 from orchestrator.web.refs import find_chosen_benchmark
 
 #: Rows of the table per page.
@@ -150,8 +152,18 @@ def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str)
     return redirect_back(request, "history")
 
 
+def _ask_baseline_removal(request: HttpRequest, member: Member, baseline_id: UUID) -> Confirmation:
+    baseline = load_baseline(member, baseline_id)
+    return Confirmation(
+        question=f"Remove the new baseline at {baseline.commit.short_sha}?",
+        effects=("Earlier measurements count again, and changes are detected again.",),
+        button="Remove baseline",
+        back=read_back(request, "history"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_baseline_removal)
 def delete_baseline(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
     """Remove the start of a history: earlier measurements count again."""
     remove_baseline(member=member, baseline_id=baseline_id)

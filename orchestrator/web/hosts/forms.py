@@ -6,7 +6,8 @@ from uuid import UUID
 
 from django import forms
 
-from orchestrator.fleet.models import Host
+from orchestrator.accounts.members import Member
+from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import load_credentials, load_profiles
 from orchestrator.fleet.tuning import KNOBS
 from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
@@ -17,6 +18,10 @@ from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark
 #: Measured code should not run as root.
 LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
 _GIB = 2**30
+#: Fields of the form of a profile that are fields of the profile.
+_OF_PROFILE = (
+    "cpu_model", "cores", "threads", "base_clock_mhz", "boost_clock_mhz", "os", "price_per_hour",
+)  # fmt: skip
 
 
 class SshForm(TeamForm):
@@ -158,6 +163,34 @@ class ProfileForm(TeamForm):
         label="Price per hour",
         help_text="In the same currency for all profiles, such as 0.35.",
     )
+
+    def __init__(self, member: Member, data: Any, *, chosen: HardwareProfile | None) -> None:
+        """`chosen`: the profile to change; its slug cannot be changed. None: a new profile."""
+        super().__init__(member, data, initial=_build_initial_profile(chosen) if chosen else None)
+        self.chosen = chosen
+        self.fields["slug"].disabled = chosen is not None
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if self.chosen is None and load_profiles(self.member).filter(slug=slug).exists():
+            raise forms.ValidationError(
+                f"There is already a profile {slug}: choose another short name, or change it."
+            )
+        return slug
+
+    def build_facts(self) -> dict[str, Any]:
+        """Return the arguments of `save_profile`; an unchanged size of the memory stays exact."""
+        same = {name: self.cleaned_data[name] for name in ("slug", "name", *_OF_PROFILE)}
+        if self.chosen is not None and "memory_gib" not in self.changed_data:
+            return {**same, "memory_bytes": self.chosen.memory_bytes}
+        gib = self.cleaned_data["memory_gib"]
+        return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
+
+
+def _build_initial_profile(profile: HardwareProfile) -> dict[str, Any]:
+    same = {name: getattr(profile, name) for name in ("slug", "name", *_OF_PROFILE)}
+    size = profile.memory_bytes
+    return {**same, "memory_gib": None if size is None else round(Decimal(size) / _GIB, 2)}
 
 
 class HostSettingsForm(TeamForm):

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
@@ -19,6 +20,7 @@ from orchestrator.fleet.selectors import load_host
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.hosts.forms import CalibrationForm, GoldenForm, HostSettingsForm
 from orchestrator.web.hosts.views import host_page
@@ -54,15 +56,38 @@ def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     return host_page(request, member, host, golden=form)
 
 
+def _ask_golden_removal(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+    host = load_host(member, host_id)
+    return Confirmation(
+        question=f"Remove the golden run of {host.name}?",
+        effects=("Drift of the host is no longer detected. The results of its runs remain.",),
+        button="Remove golden run",
+        back=reverse("host", args=[host_id]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_golden_removal)
 def golden_remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     remove_golden(member=member, host_id=host_id)
     return redirect("host", host_id)
 
 
+def _ask_golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+    host = load_host(member, host_id)
+    return Confirmation(
+        question=f"Reset the reference of {host.name}?",
+        effects=(
+            "Earlier golden runs are no longer compared with new ones. Do this when the host "
+            "became faster or slower for a known and permanent reason. It cannot be undone.",
+        ),
+        button="Reset reference",
+        back=reverse("host", args=[host_id]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_golden_reset)
 def golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     reset_references(member=member, host_id=host_id)
     return redirect("host", host_id)
@@ -99,8 +124,18 @@ def release(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse
     return redirect("host", host_id)
 
 
+def _ask_retirement(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+    host = load_host(member, host_id)
+    return Confirmation(
+        question=f"Retire {host.name}?",
+        effects=("No more jobs run on it, permanently. Its results remain.",),
+        button="Retire host",
+        back=reverse("host", args=[host_id]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_retirement)
 def retire(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     retire_host(member=member, host_id=host_id)
     return redirect("host", host_id)

@@ -32,4 +32,5 @@ urlpatterns = [
     path("hosts/<uuid:host_id>/release", settings_views.release, name="host-release"),
     path("hosts/<uuid:host_id>/retire", settings_views.retire, name="host-retire"),
     path("profiles/", views.profiles, name="profiles"),
+    path("profiles/<str:slug>/delete", views.delete_hardware_profile, name="profile-delete"),
 ]

@@ -1,21 +1,22 @@
 """Hosts and hardware profiles: the lists, one host, and a new SSH host."""
 
 import json
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import parse_etags
-from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import load_golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import may_become
-from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
+from orchestrator.fleet.models import Credential, Host, HostState
 from orchestrator.fleet.open_hours import HoursNow
 from orchestrator.fleet.selectors import (
     find_latest_snapshot,
@@ -29,7 +30,9 @@ from orchestrator.fleet.selectors import (
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
+    delete_profile,
     enter_host,
+    list_profile_dependents,
     remove_host,
     save_profile,
 )
@@ -37,6 +40,7 @@ from orchestrator.measurements.validity_issues import RunValidity, load_run_vali
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import load_jobs
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.hosts.facts import (
     build_contradiction_pair,
@@ -60,11 +64,6 @@ from orchestrator.web.hosts.presenters import count_fleet, hash_fleet, load_flee
 LATEST_JOBS = 20
 #: The states that the page has a button for.
 HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.RETIRED)
-_GIB = 1024**3
-#: Fields of the form that are fields of the profile.
-_SAME = (
-    "cpu_model", "cores", "threads", "base_clock_mhz", "boost_clock_mhz", "os", "price_per_hour",
-)  # fmt: skip
 
 
 @for_member
@@ -150,29 +149,62 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "hosts/new.html", context, status=form.status)
 
 
+def _ask_removal(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+    host = load_host(member, host_id)
+    return Confirmation(
+        question=f"Remove {host.name}?",
+        effects=("It has not measured anything. Its settings and its pinned key are deleted.",),
+        button="Remove host",
+        back=reverse("host", args=[host_id]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_removal)
 def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    name = load_host(member, host_id).name
     remove_host(member=member, host_id=host_id)
+    messages.success(request, f"{name} was removed.")
     return redirect("hosts")
 
 
 @for_member
 def profiles(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the profiles. `?profile=slug` fills the form with that profile."""
-    chosen = request.GET.get("profile")
-    initial = _build_initial_profile(load_profile(member, chosen)) if chosen else None
-    data = request.POST if request.method == "POST" else None
-    form = ProfileForm(member, data, initial=initial)
+    """Show the profiles. `?profile=slug` fills the form with that profile, to change it."""
+    slug = request.GET.get("profile")
+    chosen = load_profile(member, slug) if slug else None
+    form = ProfileForm(member, request.POST if request.method == "POST" else None, chosen=chosen)
     if form.is_valid():
         try:
-            save_profile(member=member, **_build_profile_facts(form.cleaned_data))
+            saved = save_profile(member=member, **form.build_facts())
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
+            messages.success(request, f"The profile “{saved}” was saved.")
             return redirect("profiles")
     context = {"form": form, "profiles": load_profiles(member), "chosen": chosen}
     return render(request, "hosts/profiles.html", context, status=form.status)
+
+
+def _ask_profile_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    profile = load_profile(member, slug)
+    dependents = list_profile_dependents(profile)
+    return Confirmation(
+        question=f"Delete the hardware profile “{profile}”?",
+        effects=("Only a profile without hosts can be deleted. This cannot be undone.",),
+        button="Delete profile",
+        back=reverse("profiles"),
+        dependents=dependents,
+    )
+
+
+@for_member
+@confirm_first(_ask_profile_deletion)
+def delete_hardware_profile(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    name = load_profile(member, slug).name
+    delete_profile(member=member, slug=slug)
+    messages.success(request, f"The profile “{name}” was deleted.")
+    return redirect("profiles")
 
 
 def _create_credential(member: Member, form: HostForm) -> Credential | None:
@@ -221,15 +253,3 @@ def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
 
 def _compute_hours(record: Host) -> HoursNow:
     return record.hours.compute_state(utc_now(), record.timezone)
-
-
-def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:
-    gib = data["memory_gib"]
-    same = {name: data[name] for name in ("slug", "name", *_SAME)}
-    return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
-
-
-def _build_initial_profile(profile: HardwareProfile) -> dict[str, Any]:
-    same = {name: getattr(profile, name) for name in ("slug", "name", *_SAME)}
-    bytes_ = profile.memory_bytes
-    return {**same, "memory_gib": None if bytes_ is None else round(bytes_ / _GIB, 2)}

@@ -77,6 +77,11 @@ class RepositoryForm(TeamForm):
     default_branch = forms.CharField(max_length=200, initial="main")
 
 
+class ProjectChangeForm(RepositoryForm):
+    name = forms.CharField(max_length=100)
+    field_order = ("name",)
+
+
 class ProjectForm(RepositoryForm):
     slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in URLs.")
     name = forms.CharField(max_length=100, required=False)

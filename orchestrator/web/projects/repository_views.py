@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from orchestrator.accounts.members import Member
@@ -12,12 +13,13 @@ from orchestrator.benchmarks import access as services
 from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.projects import change_repository, clone_again, fetch_now
+from orchestrator.benchmarks.projects import change_project, clone_again, fetch_now
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.projects.forms import AccessTokenForm, RepositoryForm
+from orchestrator.web.projects.forms import AccessTokenForm, ProjectChangeForm
 
 
 @for_member
@@ -41,8 +43,22 @@ def fetch(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return redirect("project", slug)
 
 
+def _ask_clone(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    project = load_project(member, slug)
+    return Confirmation(
+        question=f"Clone the repository of {project.name} again?",
+        effects=(
+            "A new clone replaces the local mirror. Use it after large files were removed from the "
+            "history: a fetch alone does not make the mirror smaller.",
+            "A commit that no branch or tag contains can no longer be measured afterwards.",
+        ),
+        button="Clone again",
+        back=reverse("project", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_clone)
 def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     clone_again(member=member, project=load_project(member, slug))
     return redirect("project", slug)
@@ -50,19 +66,23 @@ def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResp
 
 @for_member
 def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Show and change the URL and the default branch."""
+    """Show and change the name, the URL and the default branch."""
     project = load_project(member, slug)
     known = {
+        "name": project.name,
         "repository_url": project.repository_url,
         "default_branch": project.default_branch,
     }
-    form = RepositoryForm(member, request.POST if request.method == "POST" else None, initial=known)
+    form = ProjectChangeForm(
+        member, request.POST if request.method == "POST" else None, initial=known
+    )
     if form.is_valid():
         try:
-            change_repository(member=member, project=project, **form.cleaned_data)
+            change_project(member=member, project=project, **form.cleaned_data)
         except FORM_ERRORS as error:
             form.show_error(error, default="repository_url")
         else:
+            messages.success(request, "Saved.")
             return redirect("project", slug)
     context = {"project": project, "form": form}
     return render(request, "projects/repository.html", context, status=form.status)
@@ -91,16 +111,42 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
     return render(request, "projects/access.html", context, status=form.status)
 
 
+def _ask_new_key(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    project = load_project(member, slug)
+    return Confirmation(
+        question=f"Generate a new deploy key for {project.name}?",
+        effects=(
+            "It replaces the stored credential. Fetches of a private repository fail until you add "
+            "the new public key on the git server.",
+        ),
+        button="Generate key",
+        back=reverse("project-access", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_new_key)
 def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     services.generate_deploy_key(member=member, project=load_project(member, slug))
     messages.success(request, "A deploy key was generated. Add its public key to the git server.")
     return redirect("project-access", slug)
 
 
+def _ask_access_removal(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    project = load_project(member, slug)
+    return Confirmation(
+        question=f"Remove the credential of {project.name}?",
+        effects=(
+            "Fetches of a private repository fail from now on. The credential is deleted and "
+            "cannot be restored.",
+        ),
+        button="Remove credential",
+        back=reverse("project-access", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_access_removal)
 def remove_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     services.remove_credential(member=member, project=load_project(member, slug))
     messages.success(request, "Removed.")
@@ -129,8 +175,21 @@ def reject_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     )
 
 
+def _ask_forgetting(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    project = load_project(member, slug)
+    return Confirmation(
+        question=f"Forget the pinned host key of {project.name}?",
+        effects=(
+            "Nothing is fetched until a maintainer has accepted the key that the server shows "
+            "next.",
+        ),
+        button="Forget key",
+        back=reverse("project-access", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_forgetting)
 def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
     host_keys.forget_host_key(member=member, project=project)

@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from orchestrator.web.projects import repository_views, views
+from orchestrator.web.projects import deletion_views, repository_views, views
 
 urlpatterns = [
     path("projects/new", views.new_project, name="project-new"),
     path("projects/<slug:slug>/", views.project, name="project"),
+    path("projects/<slug:slug>/delete", deletion_views.delete, name="project-delete"),
     path("projects/<slug:slug>/fetch", repository_views.fetch_state, name="project-fetch"),
     path("projects/<slug:slug>/fetch/now", repository_views.fetch, name="project-fetch-now"),
     path(

@@ -27,9 +27,10 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.measurements.removals import load_newest_removals, sum_removals
 from orchestrator.regressions.machine_time import sum_used_s
-from orchestrator.retention.pins import load_kept, load_pins, pin_commit, unpin
+from orchestrator.retention.pins import load_kept, load_pin, load_pins, pin_commit, unpin
 from orchestrator.retention.settings import load_retention, save_retention
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import (
     ChangeRulesForm,
@@ -140,8 +141,18 @@ def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _render_project_page(request, member, record, retention, form, status=form.status)
 
 
+def _ask_unpinning(request: HttpRequest, member: Member, slug: str, pin_id: int) -> Confirmation:
+    pin = load_pin(load_project(member, slug), pin_id)
+    return Confirmation(
+        question=f"Unpin {pin}?",
+        effects=("Data that is past the retention of the project is removed within minutes.",),
+        button="Unpin",
+        back=reverse("project", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_unpinning)
 def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> HttpResponse:
     unpin(member=member, project=load_project(member, slug), pin_id=pin_id)
     return redirect("project", slug)

@@ -6,10 +6,12 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
+from orchestrator.core.holdings import Holding
 from orchestrator.reports.reference_import import ReferenceImport, import_results, remove_source
 from orchestrator.reports.reference_suites import (
     import_published,
@@ -18,6 +20,7 @@ from orchestrator.reports.reference_suites import (
 )
 from orchestrator.reports.references import load_reference_results, load_source, load_sources
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.references.forms import ReferenceForm
 
@@ -92,8 +95,21 @@ def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResp
     return render(request, "references/detail.html", context)
 
 
+def _ask_removal(request: HttpRequest, member: Member, source_id: UUID) -> Confirmation:
+    source = load_source(member, source_id)
+    return Confirmation(
+        question=f"Remove the reference results “{source.name}”?",
+        effects=("Reports no longer show them. Import the file again to bring them back.",),
+        button="Remove results",
+        back=reverse("reference", args=[source_id]),
+        dependents=(Holding(title="Values", count=source.results.count()),),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_removal)
 def remove(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
+    name = load_source(member, source_id).name
     remove_source(member=member, source_id=source_id)
+    messages.success(request, f"The reference results “{name}” were removed.")
     return redirect("references")

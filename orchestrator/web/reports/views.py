@@ -3,11 +3,11 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -31,6 +31,7 @@ from orchestrator.reports.saved_reports import (
     save_report,
 )
 from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forms import FORM_ERRORS, load_benchmark_choices
 from orchestrator.web.refs import load_chosen_benchmark, load_chosen_run
@@ -165,10 +166,22 @@ def edit(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return render(request, "reports/edit.html", context, status=form.status)
 
 
+def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+    report = load_saved_report(member, slug)
+    return Confirmation(
+        question=f"Delete the report “{report.title}”?",
+        effects=("The results that it shows remain. Links to it no longer work.",),
+        button="Delete report",
+        back=reverse("report", args=[slug]),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_deletion)
 def delete(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    title = load_saved_report(member, slug).title
     delete_report(member=member, slug=slug)
+    messages.success(request, f"The report “{title}” was deleted.")
     return redirect("reports")
 
 

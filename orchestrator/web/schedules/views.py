@@ -5,6 +5,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
@@ -16,6 +17,7 @@ from orchestrator.runs.schedules import (
 )
 from orchestrator.runs.selectors import load_schedule, load_schedules
 from orchestrator.web.access import for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.runs.form_views import (
     form_page,
@@ -39,10 +41,24 @@ def enable(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpRespo
     return redirect("schedules")
 
 
+def _ask_deletion(request: HttpRequest, member: Member, schedule_id: UUID) -> Confirmation:
+    schedule = load_schedule(member, schedule_id)
+    return Confirmation(
+        question=f"Delete the schedule “{schedule.name}”?",
+        effects=(
+            "It starts no more runs. The runs that it has started remain with their results.",
+        ),
+        button="Delete schedule",
+        back=reverse("schedules"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_deletion)
 def delete(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
+    name = load_schedule(member, schedule_id).name
     delete_schedule(member=member, schedule_id=schedule_id)
+    messages.success(request, f"The schedule “{name}” was deleted.")
     return redirect("schedules")
 
 

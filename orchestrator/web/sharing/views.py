@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.http import parse_etags
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_exempt
-from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -21,6 +21,7 @@ from orchestrator.benchmarks.sharing import (
     build_public_address,
     build_shared_address,
     create_share_link,
+    load_share_link,
     load_share_links,
     revoke_share_link,
     set_public,
@@ -36,6 +37,7 @@ from orchestrator.histories.histories import (
 )
 from orchestrator.reports.shared_pages import resolve_shared_page
 from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.middleware import POLICY
 from orchestrator.web.sharing.badges import (
@@ -98,8 +100,18 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "sharing/new.html", context, status=form.status)
 
 
+def _ask_revocation(request: HttpRequest, member: Member, link_id: UUID) -> Confirmation:
+    link = load_share_link(member, link_id)
+    return Confirmation(
+        question=f"Revoke the link to “{link.title}”?",
+        effects=("Nobody can open the page with it any more. This cannot be undone.",),
+        button="Revoke link",
+        back=reverse("sharing"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_revocation)
 def revoke(request: HttpRequest, member: Member, link_id: UUID) -> HttpResponse:
     revoke_share_link(member=member, link_id=link_id)
     messages.success(request, "The link was revoked.")

@@ -19,16 +19,18 @@ from orchestrator.accounts.invitations import (
     create_invitation,
     load_invitation,
     load_invitations,
+    load_open_invitation,
     withdraw_invitation,
 )
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.memberships import change_role, remove_member
 from orchestrator.accounts.models import Role, User
-from orchestrator.accounts.selectors import load_members
+from orchestrator.accounts.selectors import load_members, load_membership
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.account.forms import NewAccountForm
 from orchestrator.web.account.login import log_in
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import InvitationForm, list_grantable_roles
 
@@ -56,8 +58,17 @@ def invite(request: HttpRequest, member: Member) -> HttpResponse:
     return _render_members_page(request, member, InvitationForm(member), new=new, sent=sent)
 
 
+def _ask_withdrawal(request: HttpRequest, member: Member, invitation_id: UUID) -> Confirmation:
+    return Confirmation(
+        question=f"Withdraw the invitation for {load_open_invitation(member, invitation_id)}?",
+        effects=("Its link no longer works.",),
+        button="Withdraw invitation",
+        back=reverse("members"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_withdrawal)
 def withdraw(request: HttpRequest, member: Member, invitation_id: UUID) -> HttpResponse:
     withdraw_invitation(member=member, invitation_id=invitation_id)
     messages.success(request, "The invitation was withdrawn. Its link no longer works.")
@@ -72,8 +83,21 @@ def role(request: HttpRequest, member: Member, username: str) -> HttpResponse:
     return redirect("members")
 
 
+def _ask_removal(request: HttpRequest, member: Member, username: str) -> Confirmation:
+    name = load_membership(member, username).user.get_username()
+    return Confirmation(
+        question=f"Remove {name} from {member.team.name}?",
+        effects=(
+            f"{name} no longer sees anything of the team, and their API tokens of it are revoked.",
+            "Runs, schedules and reports that they created remain.",
+        ),
+        button="Remove member",
+        back=reverse("members"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_removal)
 def remove(request: HttpRequest, member: Member, username: str) -> HttpResponse:
     remove_member(member=member, username=username)
     messages.success(request, f"{username} is no longer in the team; their tokens are revoked.")

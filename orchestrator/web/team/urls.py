@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.web.team import member_views, views
+from orchestrator.web.team import deletion_views, member_views, views
 
 urlpatterns = [
     path("settings/", views.settings, name="settings"),
@@ -14,6 +14,17 @@ urlpatterns = [
         "settings/invitations/<uuid:invitation_id>/withdraw",
         member_views.withdraw,
         name="invitation-withdraw",
+    ),
+    path("settings/deleted/", deletion_views.deleted, name="deleted"),
+    path(
+        "settings/deleted/projects/<int:project_id>/restore",
+        deletion_views.restore_deleted_project,
+        name="project-restore",
+    ),
+    path(
+        "settings/deleted/benchmarks/<int:benchmark_id>/restore",
+        deletion_views.restore_deleted_benchmark,
+        name="benchmark-restore",
     ),
     path("settings/audit/", views.audit, name="audit"),
     path("settings/audit.<str:ending>", views.export_audit, name="audit-export"),

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -16,11 +17,17 @@ from cli.pitwall.units import format_bytes, format_duration
 from orchestrator.accounts.audit import as_csv, as_json_lines, load_audit_entries
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.memberships import leave_team
-from orchestrator.accounts.selectors import load_member, load_tokens
+from orchestrator.accounts.selectors import (
+    count_derived_tokens,
+    load_member,
+    load_token,
+    load_tokens,
+)
 from orchestrator.accounts.services import create_token, revoke_token
 from orchestrator.core.errors import NotFoundError
 from orchestrator.retention.quota_use import load_team_use
 from orchestrator.web.access import CHOSEN_TEAM, for_member
+from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import AuditForm, TokenForm
 
@@ -47,10 +54,26 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "team/settings.html", context, status=form.status)
 
 
+def _ask_revocation(request: HttpRequest, member: Member, token_id: UUID) -> Confirmation:
+    token = load_token(member, token_id)
+    derived = count_derived_tokens(token)
+    effects = ["Programs that use it are refused from now on. This cannot be undone."]
+    if derived:
+        effects.append(f"Tokens that were created with it are revoked too: {derived}.")
+    return Confirmation(
+        question=f"Revoke the API token “{token.name}”?",
+        effects=tuple(effects),
+        button="Revoke token",
+        back=reverse("settings"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_revocation)
 def revoke(request: HttpRequest, member: Member, token_id: UUID) -> HttpResponse:
+    name = load_token(member, token_id).name
     revoke_token(member=member, token_id=token_id)
+    messages.success(request, f"The token “{name}” was revoked.")
     return redirect("settings")
 
 
@@ -63,8 +86,20 @@ def switch(request: HttpRequest, member: Member) -> HttpResponse:
     return redirect("overview")
 
 
+def _ask_leaving(request: HttpRequest, member: Member) -> Confirmation:
+    return Confirmation(
+        question=f"Leave {member.team.name}?",
+        effects=(
+            "You no longer see anything of the team, and your API tokens of it are revoked.",
+            "To come back, you need an invitation.",
+        ),
+        button="Leave team",
+        back=reverse("members"),
+    )
+
+
 @for_member
-@require_POST
+@confirm_first(_ask_leaving)
 def leave(request: HttpRequest, member: Member) -> HttpResponse:
     leave_team(member=member)
     request.session.pop(CHOSEN_TEAM, None)

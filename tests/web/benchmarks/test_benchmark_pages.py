@@ -6,10 +6,16 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
-from tests.support.factories import DEFINITION, Personas, make_project, make_repository
+from orchestrator.benchmarks.models import Benchmark, Case, Definition, Fetch, Project
+from tests.support.factories import (
+    DEFINITION,
+    Personas,
+    make_definition,
+    make_project,
+    make_repository,
+)
 from tests.support.fetches import run_fetches
-from tests.support.html_pages import field_error
+from tests.support.html_pages import field_error, get_text, values
 from tests.support.world import World
 
 HELLO = ("server", "hello")
@@ -138,7 +144,7 @@ def test_an_unreadable_repository_is_reported_and_can_be_replaced(
     assert "git cannot read the repository" in page
     assert "Retry" in page
     change = reverse("project-repository", args=["code"])
-    right = {"repository_url": str(tmp_path / "code"), "default_branch": "main"}
+    right = {"name": "Code", "repository_url": str(tmp_path / "code"), "default_branch": "main"}
     assert bob.post(change, right).status_code == 403
     assert mallory.post(change, right).status_code == 404
     assert alice.post(change, {**right, "repository_url": "x"}).status_code == 422
@@ -164,3 +170,32 @@ def test_a_viewer_cannot_add_a_project(personas: Personas, bob: Client, tmp_path
     data = {"slug": "x", "name": "", "repository_url": "https://h/x", "default_branch": "main"}
 
     assert bob.post(reverse("project-new"), data).status_code == 403
+
+
+def test_a_former_case_is_hidden_and_shown_again(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    page = reverse("benchmark", args=["server", "hello"])
+    make_definition(
+        world.alice,
+        world.project,
+        source=DEFINITION.replace("connections: [4]", "connections: [4, 8]"),
+    )
+    world.measure_run(1000)
+    assert "Former cases" not in get_text(alice.get(page))
+    make_definition(world.alice, world.project)
+    case = Case.objects.get(parameters={"connections": 8})
+    change = reverse("case-visibility", args=["server", "hello", case.key])
+    history = f"{reverse('history')}?benchmark=server/hello"
+    assert change in values(alice.get(page), "form", "action")
+    assert change not in values(bob.get(page), "form", "action")
+    assert case.key in values(alice.get(history), "[name=case]")
+    for client, status in ((bob, 403), (mallory, 404)):
+        assert client.post(change, {"hidden": "true"}).status_code == status
+
+    hidden = alice.post(change, {"hidden": "true"}, follow=True)
+
+    assert "is hidden." in get_text(hidden)
+    assert case.key not in values(alice.get(history), "[name=case]")
+    assert "shown again" in get_text(alice.post(change, {"hidden": "false"}, follow=True))
+    assert case.key in values(alice.get(history), "[name=case]")

@@ -11,7 +11,7 @@ from django.urls import reverse
 from orchestrator.fleet.models import Credential, Host
 from orchestrator.fleet.services import add_credential, save_profile
 from tests.support.factories import Personas
-from tests.support.html_pages import elements, field_error, get_text, values
+from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.sshd import SshServer, start_sshd
 from tests.support.world import World
 
@@ -146,3 +146,44 @@ def test_a_profile_is_added(personas: Personas, alice: Client, bob: Client) -> N
     wrong = alice.post(reverse("profiles"), {**data, "slug": "Not a slug"})
     assert wrong.status_code == 422
     assert "expected lower-case letters" in wrong.content.decode()
+
+
+def test_a_profile_keeps_its_short_name_and_the_exact_size_of_its_memory(
+    personas: Personas, alice: Client
+) -> None:
+    save_profile(
+        member=personas.alice, slug="t490s", name="T490s", memory_bytes=16_614_424_576, cores=4
+    )
+    edit = f"{reverse('profiles')}?profile=t490s"
+    page = alice.get(edit)
+    assert "disabled" in element(page, "#id_slug").attrs
+    data = {"name": "ThinkPad", "memory_gib": "15.47", "cores": "8", "slug": "other"}
+    assert "“ThinkPad” was saved" in get_text(alice.post(edit, data, follow=True))
+    profile = personas.alice.team.profiles.get()
+    assert (profile.slug, profile.name, profile.cores) == ("t490s", "ThinkPad", 8)
+    assert profile.memory_bytes == 16_614_424_576
+    alice.post(edit, {**data, "memory_gib": "32"})
+    profile.refresh_from_db()
+    assert profile.memory_bytes == 32 * 1024**3
+    taken = alice.post(reverse("profiles"), {**data, "slug": "t490s"})
+    assert "There is already a profile t490s" in field_error(taken, "slug")
+    profile.refresh_from_db()
+    assert profile.name == "ThinkPad"
+
+
+def test_only_a_profile_without_hosts_is_deleted(
+    world: World, alice: Client, bob: Client, mallory: Client
+) -> None:
+    save_profile(member=world.alice, slug="spare", name="Spare")
+    used, spare = (reverse("profile-delete", args=[slug]) for slug in ("any", "spare"))
+    links = values(alice.get(reverse("profiles")), "a[data-confirm]", "href")
+    assert (used in links, spare in links) == (False, True)
+    assert "Hosts 1 here" in get_text(alice.get(used))
+    refused = alice.post(used)
+    assert refused.status_code == 409
+    assert "hosts have the profile any: here" in refused.content.decode()
+    for client, status in ((bob, 403), (mallory, 404)):
+        assert client.get(spare).status_code == status
+        assert client.post(spare).status_code == status
+    assert "“Spare” was deleted" in get_text(alice.post(spare, follow=True))
+    assert [each.slug for each in world.alice.team.profiles.all()] == ["any"]

@@ -162,7 +162,8 @@ def test_names_of_reports_are_unique_and_valid(saved: SavedReport, alice: Client
 
 
 def test_a_report_is_deleted(saved: SavedReport, alice: Client) -> None:
-    assert alice.get(reverse("report-delete", args=["fast"])).status_code == 405
+    assert "Delete the report" in get_text(alice.get(reverse("report-delete", args=["fast"])))
+    assert SavedReport.objects.exists()
     assert alice.post(reverse("report-delete", args=["fast"])).status_code == 302
     assert not SavedReport.objects.exists()
     assert AuditEntry.objects.filter(action="report.deleted", subject="fast").exists()
