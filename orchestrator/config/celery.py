@@ -93,7 +93,7 @@ app.conf.beat_schedule = {
     "store-verdicts": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.store_verdicts"),
     "claim-schedules": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.claim_schedules"),
     "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "import-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.import_results"),
+    "import-results": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.import_results"),
     "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
     "check-hosts": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.check_hosts"),
     "detect-change-points": _build_beat_entry(

@@ -13,7 +13,7 @@ from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
-from orchestrator.dispatch.wakeups import wake_after_job, wake_forges
+from orchestrator.dispatch.wakeups import wake_after_job, wake_forges, wake_imports
 from orchestrator.fleet.check_requests import load_due_host_ids
 from orchestrator.forges import pr_sync
 from orchestrator.forges.webhooks import delete_old_webhooks
@@ -103,6 +103,7 @@ def fetch_repositories() -> None:
     while (project_id := fetching.run_next_fetch()) is not None:
         schedules.end_waits(project_id)
         wake_forges()
+        wake_imports()
         fetching.collect_garbage(project_id)
 
 

@@ -194,6 +194,7 @@ def send_history(
             name=name,
             options=HistoryOptions(**options),
         )
+    wake_imports()
     response["Location"] = build_api_url(f"results/imports/{made.pk}")
     return Status(HTTPStatus.ACCEPTED, import_out(made))
 
@@ -210,6 +211,7 @@ def start_import(
     started = start_history(
         member=request.auth.member, import_id=import_id, unknown_commits=payload.unknown_commits
     )
+    wake_imports()
     return Status(HTTPStatus.ACCEPTED, import_out(started))
 
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_benchmarks
+from orchestrator.dispatch.wakeups import wake_imports
 from orchestrator.importers.document import parse_instant
 from orchestrator.measurements.history_import import (
     discard_history,
@@ -56,6 +57,7 @@ def new_history(request: HttpRequest, member: Member) -> HttpResponse:
         except FORM_ERRORS as error:
             form.show_error(error, default="file")
         else:
+            wake_imports()
             return redirect("import", made.pk)
     return render(request, "imports/new.html", {"form": form}, status=form.status)
 
@@ -92,6 +94,7 @@ def start(request: HttpRequest, member: Member, import_id: UUID) -> HttpResponse
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
+            wake_imports()
             return redirect("import", import_id)
     return _show_import(request, member, record, form)
 
