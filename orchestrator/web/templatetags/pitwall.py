@@ -42,6 +42,7 @@ STATE_SYMBOLS = {
     "unreachable": "✕",
     "cancelled": "–",
     "skipped": "–",
+    "unusable": "!",
     "not needed": "✓",
     "decided": "✓",
     "stopped early": "–",
