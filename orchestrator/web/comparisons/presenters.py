@@ -8,7 +8,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from cli.pitwall.units import format_change, format_duration, format_interval, format_p_value
+from cli.pitwall.units import (
+    format_change,
+    format_duration,
+    format_interval,
+    format_p_value,
+    format_value,
+)
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.evidence import (
@@ -38,7 +44,7 @@ _UNITS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A primary metric. The bars of its cells share one axis, in units of 1/10,000 of a change.
+    """A primary metric. The bars of all columns share one axis, in units of 1/10,000 of a change.
 
     It extends from -`half_width` to +`half_width`, with `margin_path` in its middle.
     """
@@ -59,10 +65,11 @@ class Column:
 class ChangeCell:
     """The change of a metric with its interval: as text, and as the paths of its bar.
 
-    Without an interval there is no bar.
+    `values` are those of baseline and contender. Without an interval, the bar is only a point.
     """
 
     change: str
+    values: str
     interval: str = ""
     verdict: str = ""
     title: str = ""
@@ -102,7 +109,8 @@ class CaseView:
     comparison: CaseComparison
     primary: tuple[MetricRow, ...]
     others: tuple[MetricRow, ...]
-    reach_shown: str
+    primary_reach: str
+    others_reach: str
     latency_id: str
     quantiles_id: str
     chart: dict[str, Any] | None
@@ -129,7 +137,8 @@ def build_columns(report: ComparisonReport) -> list[Column]:
         for metric in case.metrics:
             if metric.primary:
                 same[metric.info.key].append(metric)
-    return [_build_column(metrics[0], metrics) for metrics in same.values()]
+    reach = compute_axis_limit([metric for metrics in same.values() for metric in metrics])
+    return [_build_column(metrics[0], reach) for metrics in same.values()]
 
 
 def build_case_rows(
@@ -154,12 +163,15 @@ def build_case_view(
 
     `names` are the names of the two sides in the charts' legends.
     """
-    reach = compute_axis_limit(case.metrics)
+    reaches = {
+        primary: compute_axis_limit([each for each in case.metrics if each.primary == primary])
+        for primary in (True, False)
+    }
     detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [
         MetricRow(
             metric=metric,
-            bar=build_interval_bar(metric, reach),
+            bar=build_interval_bar(metric, reaches[metric.primary]),
             points=_build_point_urls(report, evidence, metric.key),
         )
         for metric in case.metrics
@@ -168,7 +180,8 @@ def build_case_view(
         comparison=case,
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
-        reach_shown=_format_half_width(reach),
+        primary_reach=_format_half_width(reaches[True]),
+        others_reach=_format_half_width(reaches[False]),
         latency_id=f"latency-{case.case.key}-{case.host.pk.hex}",
         quantiles_id=f"quantiles-{case.case.key}-{case.host.pk.hex}",
         chart=build_latency_chart(names, detail.curves),
@@ -232,8 +245,7 @@ def _build_point_urls(report: ComparisonReport, evidence: Evidence, key: str) ->
     return before, after
 
 
-def _build_column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
-    reach = compute_axis_limit(same)
+def _build_column(metric: MetricComparison, reach: float) -> Column:
     margin = round(metric.margin * _UNITS)
     return Column(
         key=metric.key,
@@ -288,17 +300,18 @@ def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
     result = None if metric is None else metric.result
     if metric is None or result is None or result.change is None:
         return None
-    change = format_change(result.change)
-    if result.low is None or result.high is None:
-        return ChangeCell(change=change)
-    low, point, high = (int(x * _UNITS) for x in (result.low, result.change, result.high))
+    sides = (result.baseline, result.contender)
+    before, after = (format_value(each, metric.unit) for each in sides)
+    interval = metric.interval
+    low, high = (int(end * _UNITS) for end in interval or (0.0, 0.0))
     return ChangeCell(
-        change=change,
-        interval=format_interval((result.low, result.high)),
+        change=format_change(result.change),
+        values=f"{before} → {after}",
+        interval=format_interval(interval) if interval else "",
         verdict=metric.verdict or "",
         title="" if metric.q_value is None else f"q = {format_p_value(metric.q_value)}",
-        range_path=f"M{low} 6H{high}",
-        point_path=f"M{point} 6h0",
+        range_path=f"M{low} 6H{high}" if interval else "",
+        point_path=f"M{int(result.change * _UNITS)} 6h0",
     )
 
 
