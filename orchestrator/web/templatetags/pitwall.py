@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
+from orchestrator.forges.links import ForgeLinks
 from orchestrator.loadtools.metrics import describe_latency_model
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.runs.schedules import describe_times
@@ -137,6 +138,12 @@ def epoch(instant: datetime | None) -> str:
 def short(sha: str | None) -> str:
     """Return the first ten digits of a commit's hash."""
     return (sha or "–")[:10]
+
+
+@register.filter
+def commit_url(links: ForgeLinks | None, sha: str) -> str:
+    """Return the page of a commit on its forge; empty without a forge."""
+    return links.build_commit_url(sha) if links else ""
 
 
 @register.filter
