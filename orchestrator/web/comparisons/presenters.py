@@ -101,6 +101,12 @@ class MetricRow:
     bar: IntervalBar | None
     points: tuple[str, str]
 
+    @property
+    def needed(self) -> str:
+        """Return the blocks that would probably decide the metric, in words; empty if unknown."""
+        needed = self.metric.needed_blocks
+        return "" if needed is None else format_block_count(needed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
@@ -122,9 +128,13 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreBlocks:
-    """The blocks that would probably decide the open cases, with the query of a run's form."""
+    """The blocks that would probably decide the open cases, with the query of a run's form.
+
+    `capped`: more blocks are needed than one run has; then `seconds` is None.
+    """
 
     blocks: int
+    capped: bool
     cases: int
     seconds: float | None
     query: str
@@ -218,10 +228,18 @@ def plan_more_blocks(
     }
     return MoreBlocks(
         blocks=min(blocks, MAX_ROUNDS),
+        capped=blocks > MAX_ROUNDS,
         cases=len(open_cases),
-        seconds=sum(times) if times and not unpaired else None,
+        seconds=sum(times) if times and not unpaired and blocks <= MAX_ROUNDS else None,
         query=urlencode({name: value for name, value in query.items() if value}, doseq=True),
     )
+
+
+def format_block_count(blocks: int, *, more: bool = False) -> str:
+    """Return "7 blocks" or "7 more blocks"; no number above what one run measures."""
+    if blocks > MAX_ROUNDS:
+        return f"more than {MAX_ROUNDS} {'further ' if more else ''}blocks"
+    return f"{blocks} {'more ' if more else ''}block{'' if blocks == 1 else 's'}"
 
 
 def build_expression(cases: Sequence[CaseComparison]) -> str:
@@ -287,8 +305,9 @@ def _build_remark(case: CaseComparison) -> str:
     if not case.paired:
         remarks.append("unpaired")
     elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
-        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
-        remarks.append(f"{case.missing_blocks} more blocks{time}")
+        known = case.missing_s and case.missing_blocks <= MAX_ROUNDS
+        time = f", {format_duration(case.missing_s)}" if known else ""
+        remarks.append(f"{format_block_count(case.missing_blocks, more=True)}{time}")
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:

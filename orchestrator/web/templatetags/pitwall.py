@@ -229,7 +229,7 @@ def _format_age(seconds: float) -> str:
             return f"{int(amount)} {unit}"
         amount /= size
     months = int(amount)
-    return f"{months} months" if months < 24 else f"{months // 12} years"
+    return f"{months} month{'' if months == 1 else 's'}" if months < 24 else f"{months // 12} years"
 
 
 def _flatten(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

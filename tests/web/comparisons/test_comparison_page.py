@@ -131,6 +131,19 @@ def test_a_change_without_an_interval_is_within_the_scale(world: World, alice: C
     assert elements(row, "path.range") == []
 
 
+def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client) -> None:
+    noisy = make_run(world.alice, world.shas[:2], rounds=5)
+    world.run = finish_run(noisy, [1000, 1000], wobble=0.2)
+    page = _page(alice, world, contender=world.shas[1], run=str(noisy.pk))
+    text = get_text(page)
+    row = get_text(element(page, "table.compared > tbody > tr:not(.detail)"))
+
+    assert "? inconclusive more than 100 further blocks" in row
+    assert "Measure 100 more blocks would not decide the 1 open case: more than 100" in text
+    assert "more than 100 blocks would probably decide" in text
+    assert "in about" not in text
+
+
 def _chart(page: Any, kind: str) -> Any:
     data = element(page, f"script[id^='{kind}-'][type='application/json']").string
     assert data is not None

@@ -7,6 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Reading
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import make_definition, make_run, record_again, record_trial
@@ -128,3 +129,23 @@ def test_queries_do_not_grow_with_the_cases(world: World, alice: Client) -> None
         counts.append(len(queries))
     assert [len(_read_cells(page)) for page in pages] == [2, 60]
     assert counts[1] <= counts[0]
+
+
+def test_a_failed_run_has_no_verdict(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2])
+    first = Trial.objects.filter(job__run=run, round=1)
+    first.update(state="failed", message="the server ended with 1", host=world.host)
+    Trial.objects.filter(job__run=run, state="planned").update(state="skipped", message="failed")
+    Job.objects.filter(run=run).update(state="failed", message="the server ended with 1")
+    Run.objects.filter(pk=run.pk).update(state="failed", ended_at=utc_now())
+    page = _show(alice, run)
+
+    assert elements(page, "[data-verdict]") == []
+    assert "inconclusive" not in page
+    assert get_text(element(page, "#progress-title")) == "✕ failed"
+    assert get_text(element(page, "#cases-title")) == "Cases 0 of 1 done"
+    row = next(
+        row for row in elements(alice.get(reverse("runs")), "tbody tr") if str(run.pk) in str(row)
+    )
+    assert "failed" in get_text(row)
+    assert "inconclusive" not in get_text(row)
