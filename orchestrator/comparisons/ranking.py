@@ -1,5 +1,6 @@
 """Builds the cases of a report with their verdicts, and ranks them: regressions first."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,8 +78,8 @@ def _build_case(
     if index in judged.mismatches.withheld:
         metrics += _withhold_metrics(case)
     before, after = case.baseline[0].place, case.contender[0].place
-    missing = _count_missing_blocks(metrics)
     counts = exclusions if case.paired else _count_exclusions(case)
+    missing = _count_missing_blocks(metrics, counts.excluded if case.paired else 0)
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
@@ -196,8 +197,11 @@ def _compute_mean(values: Sequence[float]) -> float | None:
     return summary.mean if summary else None
 
 
-def _count_missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
-    """How many more blocks the inconclusive primary metrics need."""
+def _count_missing_blocks(metrics: Sequence[MetricComparison], excluded: int) -> int | None:
+    """How many more blocks the inconclusive primary metrics need.
+
+    The share of blocks that are excluded is assumed to stay the same.
+    """
     missing = [
         metric.needed_blocks - metric.blocks
         for metric in metrics
@@ -205,7 +209,11 @@ def _count_missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
         and metric.verdict == Verdict.INCONCLUSIVE
         and metric.needed_blocks is not None
     ]
-    return max((blocks for blocks in missing if blocks > 0), default=None)
+    clean = max((blocks for blocks in missing if blocks > 0), default=None)
+    if clean is None:
+        return None
+    counted = max(1, *(metric.blocks for metric in metrics if metric.primary))
+    return math.ceil(clean * (counted + excluded) / counted)
 
 
 def load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[int, float]:

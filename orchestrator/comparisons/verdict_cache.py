@@ -13,7 +13,7 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
-from orchestrator.runs.states import RUN_ENDED
+from orchestrator.runs.states import RUN_ENDED, RunState
 
 #: At most this many changed cases of a contender are stored with its verdict.
 MAX_CHANGES = 200
@@ -51,7 +51,7 @@ class VerdictCard:
 
 
 def load_verdict_cards(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
-    """For each run a card for each contender that has blocks.
+    """For each run a card for each contender that has blocks; a failed run needs usable ones.
 
     The cards of runs that are not stored (`store_verdicts`) are computed.
     """
@@ -132,6 +132,8 @@ def _build_card(
         )
     except NotFoundError:
         return None
+    if run.state == RunState.FAILED and not _has_blocks(report):
+        return None
     return VerdictCard(
         baseline=baseline,
         contender=contender,
@@ -141,6 +143,10 @@ def _build_card(
         suspect=sum(case.suspect_blocks for case in report.cases),
         changes=tuple(_iterate_changes(report))[:MAX_CHANGES],
     )
+
+
+def _has_blocks(report: ComparisonReport) -> bool:
+    return any(metric.blocks for case in report.cases for metric in case.metrics)
 
 
 def _iterate_changes(report: ComparisonReport) -> Iterator[CaseChange]:

@@ -52,12 +52,14 @@ class Part:
     """The part of a history to return.
 
     At most `limit` points before the commit `before` (the first digits of its hash), by default the
-    newest; or the point of the commit `at`. `every`: includes points without a valid trial.
+    newest; or the point of the commit `at`; or `limit` points with the commit `around` in the
+    middle, none if it has no point. `every`: includes points without a valid trial.
     """
 
     limit: int | None = None
     before: str = ""
     at: int | None = None
+    around: int | None = None
     every: bool = False
 
 
@@ -192,6 +194,8 @@ def _find_reach(line: Line, part: Part) -> tuple[int, int]:
     if part.at is not None:
         places = np.flatnonzero(line.points.commit == part.at)
         return (int(places[0]), int(places[0]) + 1) if places.size else (0, 0)
+    if part.around is not None:
+        return _find_surroundings(line, part.around, part.limit or last)
     if part.before:
         shas = Commit.objects.filter(
             pk__in=line.points.commit.tolist(), sha__startswith=part.before.lower()
@@ -203,6 +207,14 @@ def _find_reach(line: Line, part: Part) -> tuple[int, int]:
             raise NotFoundError(f"this history has no commit {part.before}")
         last = int(places[0])
     return (0 if part.limit is None else max(0, last - part.limit)), last
+
+
+def _find_surroundings(line: Line, commit: int, limit: int) -> tuple[int, int]:
+    places = np.flatnonzero(line.points.commit == commit)
+    if not places.size:
+        return (0, 0)
+    first = max(0, int(places[0]) - limit // 2)
+    return first, min(len(line.points), first + limit)
 
 
 def _build_points(

@@ -47,6 +47,14 @@ class Cell:
         return self.counts[TrialState.MEASURED] + self.counts[TrialState.FAILED]
 
     @property
+    def planned(self) -> int:
+        return self.counts[TrialState.PLANNED]
+
+    @property
+    def measured(self) -> int:
+        return self.counts[TrialState.MEASURED]
+
+    @property
     def tenths(self) -> int:
         """Return the progress in tenths; trials that are not needed count as done."""
         full = self.done + self.counts[TrialState.NOT_NEEDED]

@@ -271,7 +271,9 @@ def _build_comparison(
         equivalence_p=row.equivalence_p,
         half_width=row.half_width,
         detectable=row.detectable,
-        needed_blocks=estimate_blocks_to_conclude(row.n, row.half_log, cell.margin)
+        needed_blocks=estimate_blocks_to_conclude(
+            row.n, math.log1p(row.change), row.half_log, cell.margin
+        )
         if undecided
         else None,
         robust=robust,

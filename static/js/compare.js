@@ -1,12 +1,12 @@
 // Charts of one case of a comparison: latency percentiles, and their changes with interval and band.
 // A second click on a case hides the details that the first one fetched.
-import { animation, colour, darkScheme } from "./charts.js";
-import { formatChange, formatValue } from "./numbers.js";
+import { colour, darkScheme } from "./charts.js";
+import { formatChange } from "./numbers.js";
+import { formatMs, percentileOptions } from "./percentile-axis.js";
 
 const charts = new Map();
 
 const formatPercent = (percent) => formatChange(percent / 100);
-const formatMs = (ms) => formatValue(ms / 1000, "s");
 
 function latencyLine(series, place) {
   const ink = colour(place === 0 ? "--series-1" : "--series-2");
@@ -59,54 +59,10 @@ function quantileLines({ points }) {
   ];
 }
 
-function percentileAxis(data, text, grid) {
-  return {
-    type: "linear",
-    grid,
-    title: { display: true, text: "percentile", color: text },
-    afterBuildTicks: (axis) => {
-      axis.ticks = data.ticks.map(({ value }) => ({ value }));
-    },
-    ticks: {
-      color: text,
-      callback: (value) => data.ticks.find((tick) => tick.value === value)?.label,
-    },
-  };
-}
-
-function options(data, y, tooltip) {
-  const text = colour("--muted");
-  const grid = { color: colour("--grid") };
-  return {
-    animation,
-    maintainAspectRatio: false,
-    interaction: { mode: "nearest", axis: "x", intersect: false },
-    plugins: {
-      legend: {
-        labels: {
-          color: colour("--text"),
-          usePointStyle: true,
-          filter: (item) => item.text !== "",
-        },
-      },
-      tooltip: { callbacks: tooltip, filter: (item) => item.dataset.pointRadius > 0 },
-    },
-    scales: {
-      x: percentileAxis(data, text, grid),
-      y: {
-        ...y,
-        grid,
-        title: { display: true, text: y.name, color: text },
-        ticks: { color: text, maxTicksLimit: 8, callback: y.format },
-      },
-    },
-  };
-}
-
 const KINDS = {
   latency: (data) => ({
     data: { datasets: data.series.map(latencyLine) },
-    options: options(
+    options: percentileOptions(
       data,
       { type: "logarithmic", name: "latency", format: formatMs },
       {
@@ -117,7 +73,7 @@ const KINDS = {
   }),
   quantiles: (data) => ({
     data: { datasets: quantileLines(data) },
-    options: options(
+    options: percentileOptions(
       data,
       { type: "linear", name: "change", format: formatPercent },
       {

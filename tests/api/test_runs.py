@@ -164,6 +164,19 @@ def test_trials_of_a_run_are_listed(world, alice):
     assert {(trial["state"], trial["validity"]) for trial in trials} == {("measured", "valid")}
 
 
+def test_trials_have_the_metrics_that_decide(world, alice):
+    run = world.measure_run(100, 100)
+    queued = world.queue_run()
+    trials = alice.get(f"runs/{run.pk}/trials", limit=100).json()["trials"]
+    planned = alice.get(f"runs/{queued.pk}/trials").json()["trials"]
+    keys = {"requests.rate", "latency.p50", "cpu.seconds_per_1k"}
+    assert {frozenset(trial["primary"]) for trial in trials} == {frozenset(keys)}
+    assert {round(trial["primary"]["requests.rate"]) for trial in trials} == {100}
+    assert [trial["primary"] for trial in planned] == [{}] * 10
+    shown = alice.get(f"trials/{trials[0]['id']}").json()
+    assert shown["primary"] == trials[0]["primary"]
+
+
 def test_a_server_without_long_polls_responds_immediately(world, alice):
     """Django's own, as here. tests/serving waits by the one that is deployed."""
     run = world.queue_run()

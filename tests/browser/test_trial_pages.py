@@ -29,14 +29,32 @@ def test_loads_of_a_trial_are_drawn_and_link_to_each_load(page: Page, trial: Tri
     expect(page.locator("canvas[data-chart=seconds]")).to_be_visible()
 
 
+def test_the_latency_curve_joins_its_points_by_straight_lines(page: Page, world: World) -> None:
+    trial = Trial.objects.filter(job__run=world.run).order_by("position")[1]
+    page.goto(f"/trials/{trial.pk}/")
+    wait_until_drawn(page)
+    canvas = page.locator("canvas[data-chart=latency]")
+    expect(canvas).to_be_visible()
+    tension, first, last = canvas.evaluate(
+        """canvas => {
+          const line = Chart.getChart(canvas).getDatasetMeta(0), { options } = line.dataset;
+          return [options.tension + (options.cubicInterpolationMode === "monotone" ? 1 : 0),
+                  line.data[0].x, line.data.at(-1).x];
+        }"""
+    )
+    assert tension == 0
+    assert first < last
+    expect(page.locator("section:has(#distribution) .chart-and-table tbody")).to_contain_text("p99")
+
+
 def test_a_percentile_is_computed_on_request(page: Page, trial: Trial) -> None:
     page.goto(f"/trials/{trial.pk}/")
     page.get_by_role("textbox", name="Percentiles").fill("37.5")
     page.get_by_label("Load", exact=True).select_option("load 3")
     page.get_by_role("button", name="Show").click()
 
-    expect(page.locator("section:has(#distribution) tbody")).to_contain_text("p37.5")
-    expect(page.locator("section:has(#distribution) tbody")).to_contain_text("8.0")
+    expect(page.locator("section:has(#distribution) > .scroll tbody")).to_contain_text("p37.5")
+    expect(page.locator("section:has(#distribution) > .scroll tbody")).to_contain_text("8.0")
 
 
 def test_no_content_of_the_trial_page_is_cut_off(page: Page, trial: Trial) -> None:

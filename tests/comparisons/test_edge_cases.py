@@ -214,6 +214,20 @@ def test_a_case_that_always_failed_is_listed(personas: Personas, commits: list[C
     assert (case.metrics, case.excluded_blocks) == ((), 5)
 
 
+def test_missing_blocks_include_those_that_will_be_excluded(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    run = finish_run(make_run(personas.alice, shas, rounds=4), [1000, 500])
+    half = Trial.objects.filter(job__run=run, variant__position=0, round__lte=2)
+    half.update(validity="invalid")
+    record_again()
+    (case,) = compare(personas, commits).cases
+    assert (case.metrics[0].blocks, case.excluded_blocks) == (2, 2)
+    assert case.metrics[0].needed_blocks == 5
+    assert case.missing_blocks == 6, "3 more usable ones, at a usable share of one half"
+
+
 @pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])
 def test_a_comparison_of_the_primary_metrics_alone_has_the_same_verdicts(
     personas: Personas, commits: list[Commit], rates: list[float]

@@ -17,6 +17,8 @@ from orchestrator.web.templatetags import pitwall
         (125, "2 min ago"),
         (7300, "2 h ago"),
         (3 * 86400 + 60, "3 d ago"),
+        (31 * 86400, "1 month ago"),
+        (70 * 86400, "2 months ago"),
         (-3700, "in 1 h"),
     ],
 )

@@ -23,6 +23,7 @@ from orchestrator.benchmarks.selectors import load_case
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
+from orchestrator.measurements.run_numbers import load_primary_values
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.quiet_wait import end_quiet_waits
 from orchestrator.runs.rerun import request_again
@@ -173,12 +174,14 @@ def list_trials(
     limit: Limit = 50,
 ) -> TrialPage:
     """Invalid trials are counted, but not listed by default."""
-    rows = selectors.load_trials(selectors.load_run(request.auth.member, run_id))
+    run = selectors.load_run(request.auth.member, run_id)
+    rows = selectors.load_trials(run)
     excluded = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
     shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
     trials, following = cut_page(shown, after=cursor, limit=limit)
+    _, values = load_primary_values(run, [trial.pk for trial in trials])
     return TrialPage(
-        trials=[trial_summary_out(trial) for trial in trials],
+        trials=[trial_summary_out(trial, values.get(trial.pk, {})) for trial in trials],
         next=following,
         invalid_excluded=excluded,
     )

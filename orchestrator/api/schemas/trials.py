@@ -1,6 +1,6 @@
 """Single trials: results, provenance and stored files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from orchestrator.api.schemas.common import CaseOut, CommitOut, build_api_url, c
 from orchestrator.loadtools.metrics import Metric, describe_latency_model
 from orchestrator.loadtools.model import Model
 from orchestrator.measurements.prices import Cost
+from orchestrator.measurements.run_numbers import load_primary_metrics
 from orchestrator.measurements.selectors import ArtifactInfo, LoadSummary, TrialDetails
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -21,7 +22,8 @@ class TrialSummaryOut(Schema):
     """`validity` is null until the trial was measured, `host` until it was chosen.
 
     `host` is where the server ran. `reasons` of a suspect or invalid trial are `code: finding and
-    advice` (docs/validity.md).
+    advice` (docs/validity.md). `primary` has the values of the metrics that decide the verdict, by
+    metric in its unit; metrics that were not measured are omitted.
     """
 
     id: UUID
@@ -34,6 +36,7 @@ class TrialSummaryOut(Schema):
     state: TrialState
     validity: Validity | None
     reasons: list[Any]
+    primary: dict[str, float]
     message: str
     attempt: int | None
     started_at: datetime | None
@@ -113,7 +116,7 @@ class TrialOut(TrialSummaryOut):
     removed: list[str]
 
 
-def trial_summary_out(trial: Trial) -> TrialSummaryOut:
+def trial_summary_out(trial: Trial, primary: Mapping[str, float]) -> TrialSummaryOut:
     host = trial.host or trial.job.host
     return TrialSummaryOut(
         id=trial.pk,
@@ -126,6 +129,7 @@ def trial_summary_out(trial: Trial) -> TrialSummaryOut:
         state=TrialState(trial.state),
         validity=Validity(trial.validity) if trial.validity else None,
         reasons=trial.reasons,
+        primary=dict(primary),
         message=trial.message,
         attempt=trial.attempt,
         started_at=trial.started_at,
@@ -135,8 +139,11 @@ def trial_summary_out(trial: Trial) -> TrialSummaryOut:
 
 
 def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
+    metrics = load_primary_metrics(details.trial.job.run)
+    values = details.values
+    primary = {metric.key: values[metric.key] for metric in metrics if metric.key in values}
     return TrialOut(
-        **trial_summary_out(details.trial).model_dump(),
+        **trial_summary_out(details.trial, primary).model_dump(),
         hosts=details.trial.provenance.get("hosts") or {},
         measurements=[
             _measurement_out(info, value, details.model) for info, value in details.measurements

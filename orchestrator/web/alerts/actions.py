@@ -10,15 +10,15 @@ from orchestrator.core.errors import InvalidRequestError
 
 #: Action → its label.
 ACTIONS = (
-    ("acknowledge", "Acknowledge: I am investigating"),
-    ("confirm", "Confirm: it is real"),
+    ("acknowledge", "Investigating"),
+    ("confirm", "Confirmed"),
     ("accept", "Accept as the new baseline"),
     ("dismiss", "Dismiss"),
     ("silence", "Silence until a day"),
-    ("resolve", "Resolve: fixed"),
+    ("resolve", "Fixed"),
     ("reopen", "Open again"),
     ("assign", "Assign an owner"),
-    ("note", "Save note only"),
+    ("note", "Add comment"),
 )
 
 

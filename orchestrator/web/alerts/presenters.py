@@ -8,10 +8,12 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from cli.pitwall.units import format_interval, format_percent
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
-from orchestrator.loadtools.metrics import find_metric
+from orchestrator.fleet.models import HostTransport
+from orchestrator.loadtools.metrics import PRIMARY, find_metric
 from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.commit_paths import load_path_commits
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
@@ -37,9 +39,16 @@ CHANGE_BADGES = {
 }
 
 
+#: The metric of the most important change point of an alert comes first here.
+_HEADLINES = ("capacity.rate", "requests.rate", *PRIMARY["open"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeView:
-    """A change point; `row` is one of `with_parts`."""
+    """A change point; `row` is one of `with_parts`.
+
+    `distributions_url` is empty for results of others: they have no distributions.
+    """
 
     row: Any
     metric: str
@@ -72,17 +81,40 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertView:
-    """An alert with the change point that shows it most clearly, and the number of others."""
+    """An alert with its most important change point, and the number of others.
+
+    `cause` is the commit that caused it, if it is known; `comes_from` says it in words.
+    """
 
     alert: Alert
     badge: str
     lead: ChangeView
     others: int
+    cause: Commit | None
     comes_from: str
 
     @property
     def key(self) -> str:
         return str(self.alert.pk)
+
+    @property
+    def verdict(self) -> str:
+        """Return what changed, by how much, and whether it was confirmed, as one sentence."""
+        row, change = self.lead.row, self.lead.display_change
+        place = f" of {row.series.case.label}" if row.series.case.label else ""
+        return (
+            f"{self.lead.metric}{place} on {row.series.host.name} "
+            f"{'rose' if change > 0 else 'fell'} by {format_percent(abs(change), decimals=1)} "
+            f"(95 % interval {format_interval(self.lead.display_interval)}); {self._certainty}."
+        )
+
+    @property
+    def _certainty(self) -> str:
+        if self.alert.confirmed:
+            return "a confirmation run confirmed it"
+        if self.lead.row.series.host.transport == HostTransport.EXTERNAL:
+            return "not verified, because external results cannot be measured again"
+        return "it is not confirmed yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,16 +156,25 @@ def build_alert_view(alert: Alert) -> AlertView:
     return AlertView(
         alert=alert,
         badge=ALERT_BADGES[AlertState(alert.state)],
-        lead=change_view(alert.change_point),
+        lead=change_view(_find_headline(alert)),
         others=max(0, len(alert.change_points.all()) - 1),
+        cause=find_cause(alert.change_point),
         comes_from=describe_origin(alert.change_point, load_bisections(alert)),
     )
 
 
+def find_cause(row: ChangePoint) -> Commit | None:
+    """Return the commit that a bisection found, or the only one between the two levels."""
+    if row.culprit is not None:
+        return row.culprit
+    return row.commit if row.commit.parents == [row.before.sha] else None
+
+
 def describe_origin(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     """Return which commit the change comes from, in words, as far as known."""
-    if row.culprit is not None:
-        return f"caused by {row.culprit.short_sha} {row.culprit.subject}"
+    cause = find_cause(row)
+    if cause is not None:
+        return f"caused by {cause.short_sha} {cause.subject}"
     for search in reversed(searches):
         if search.state == BisectionState.RUNNING:
             return f"bisection of {len(search.path)} commits: {search.message or 'begins'}"
@@ -192,6 +233,8 @@ def compare_url(row: Any) -> str:
 
 def build_distributions_url(row: Any) -> str:
     """Return the address of the distributions of both sides, one over the other."""
+    if row.series.host.transport == HostTransport.EXTERNAL:
+        return ""
     query = {
         "benchmark": build_benchmark_key(row.series.benchmark),
         "baseline": row.before.sha,
@@ -212,6 +255,18 @@ def build_alert_history(alert: Alert) -> list[tuple[datetime, str]]:
         (datetime.fromisoformat(each["at"]), each["text"]) for each in alert.change_point.revisions
     ]
     return sorted([*revisions, *done], key=lambda each: each[0])
+
+
+def _find_headline(alert: Alert) -> ChangePoint:
+    """Return the change point of the alert's most important metric; confirmed ones first."""
+    rows = [alert.change_point, *alert.change_points.all()]
+    return min(rows, key=_rank_change)
+
+
+def _rank_change(row: ChangePoint) -> tuple[bool, int]:
+    key = row.series.metric.key
+    place = _HEADLINES.index(key) if key in _HEADLINES else len(_HEADLINES)
+    return row.state != ChangeState.CONFIRMED, place
 
 
 def _build_improvement_badge(row: Any) -> str:

@@ -27,6 +27,7 @@ from orchestrator.alerts.selectors import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.forges.links import load_forge_links
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alerts.actions import ACTIONS, apply_action
@@ -36,6 +37,7 @@ from orchestrator.web.alerts.presenters import (
     build_bisection_view,
     change_view,
 )
+from orchestrator.web.alerts.shift_chart import load_shift_chart
 from orchestrator.web.forms import FORM_ERRORS
 
 ALERTS_A_PAGE = 25
@@ -133,7 +135,7 @@ def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse
     try:
         apply_action(member, alert_id, request.POST)
     except FORM_ERRORS as error:
-        return _render_alert_page(request, member, alert_id, problem=str(error))
+        return _render_alert_page(request, member, alert_id, error=error)
     return redirect("alert", alert_id)
 
 
@@ -144,27 +146,35 @@ def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUI
     try:
         run = confirm_now(member=member, change_id=change_id)
     except FORM_ERRORS as error:
-        return _render_alert_page(request, member, alert_id, problem=str(error))
+        return _render_alert_page(request, member, alert_id, error=error)
     wake_engine()
     messages.success(request, "Both commits are measured again; this is the run.")
     return redirect("run", run.pk)
 
 
 def _render_alert_page(
-    request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
+    request: HttpRequest, member: Member, alert_id: UUID, *, error: Exception | None = None
 ) -> HttpResponse:
+    """Show the page; an error is shown at the field that it names, otherwise at the top."""
     record = load_alert(member, alert_id)
+    shown, main = build_alert_view(record), record.change_point
+    links = load_forge_links(main.series.benchmark.project)
     context = {
-        "shown": build_alert_view(record),
+        "shown": shown,
+        "main": main,
+        "chart": load_shift_chart(shown.lead.row),
+        "links": links,
+        "diff_url": links.build_diff_url(main.before.sha, main.commit.sha) if links else "",
         "changes": [change_view(row) for row in record.change_points.all()],
         "searches": [
             build_bisection_view(record.change_point, each) for each in load_bisections(record)
         ],
         "members": load_members(member),
-        "problem": problem,
+        "problem": str(error or ""),
+        "problem_field": getattr(error, "field", None) or "",
         "story": build_alert_history(record),
         "fix": None if record.fixed_by or record.state in ALERT_ENDED else find_fix(record),
         "ended": record.state in ALERT_ENDED,
         **_build_form_context(request),
     }
-    return render(request, "alerts/detail.html", context, status=422 if problem else 200)
+    return render(request, "alerts/detail.html", context, status=422 if error else 200)

@@ -18,7 +18,10 @@ _TICKS = (1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntervalBar:
-    """An interval around zero in SVG units, 0 to BAR_WIDTH; zero is in the middle."""
+    """An interval around zero in SVG units, 0 to BAR_WIDTH; zero is in the middle.
+
+    Without an interval, only the point is drawn, and `width` is 0.
+    """
 
     x: float
     width: float
@@ -29,21 +32,21 @@ class IntervalBar:
 
 
 def compute_axis_limit(metrics: Sequence[MetricComparison]) -> float:
-    """Return how far the bars of a table extend to each side, as a change."""
-    ends = [abs(end) for metric in metrics if metric.primary for end in metric.interval or ()]
+    """Return how far all bars of a table extend to each side, as a change."""
+    ends = [abs(end) for metric in metrics for end in metric.interval or (metric.change or 0.0,)]
     return min(_GREATEST_REACH, max([_LEAST_REACH, *ends]) * 1.15)
 
 
 def build_interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
-    """Return the metric's interval on an axis from -reach to +reach; None if there is none."""
-    if metric.interval is None or metric.change is None:
+    """Return the metric's change on an axis from -reach to +reach; None if there is none."""
+    if metric.change is None:
         return None
-    low, high = metric.interval
+    low, high = metric.interval or (metric.change, metric.change)
     start, end = _place(low, reach), _place(high, reach)
     margin_start, margin_end = _place(-metric.margin, reach), _place(metric.margin, reach)
     return IntervalBar(
         x=start,
-        width=round(max(end - start, 1.5), 2),
+        width=round(max(end - start, 1.5), 2) if metric.interval else 0.0,
         point=_place(metric.change, reach),
         margin_x=margin_start,
         margin_width=round(margin_end - margin_start, 2),

@@ -8,7 +8,13 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from cli.pitwall.units import format_change, format_duration, format_interval, format_p_value
+from cli.pitwall.units import (
+    format_change,
+    format_duration,
+    format_interval,
+    format_p_value,
+    format_value,
+)
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.evidence import (
@@ -38,7 +44,7 @@ _UNITS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A primary metric. The bars of its cells share one axis, in units of 1/10,000 of a change.
+    """A primary metric. The bars of all columns share one axis, in units of 1/10,000 of a change.
 
     It extends from -`half_width` to +`half_width`, with `margin_path` in its middle.
     """
@@ -59,10 +65,11 @@ class Column:
 class ChangeCell:
     """The change of a metric with its interval: as text, and as the paths of its bar.
 
-    Without an interval there is no bar.
+    `values` are those of baseline and contender. Without an interval, the bar is only a point.
     """
 
     change: str
+    values: str
     interval: str = ""
     verdict: str = ""
     title: str = ""
@@ -94,6 +101,12 @@ class MetricRow:
     bar: IntervalBar | None
     points: tuple[str, str]
 
+    @property
+    def needed(self) -> str:
+        """Return the blocks that would probably decide the metric, in words; empty if unknown."""
+        needed = self.metric.needed_blocks
+        return "" if needed is None else format_block_count(needed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
@@ -102,7 +115,8 @@ class CaseView:
     comparison: CaseComparison
     primary: tuple[MetricRow, ...]
     others: tuple[MetricRow, ...]
-    reach_shown: str
+    primary_reach: str
+    others_reach: str
     latency_id: str
     quantiles_id: str
     chart: dict[str, Any] | None
@@ -114,9 +128,13 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreBlocks:
-    """The blocks that would probably decide the open cases, with the query of a run's form."""
+    """The blocks that would probably decide the open cases, with the query of a run's form.
+
+    `capped`: more blocks are needed than one run has; then `seconds` is None.
+    """
 
     blocks: int
+    capped: bool
     cases: int
     seconds: float | None
     query: str
@@ -129,7 +147,8 @@ def build_columns(report: ComparisonReport) -> list[Column]:
         for metric in case.metrics:
             if metric.primary:
                 same[metric.info.key].append(metric)
-    return [_build_column(metrics[0], metrics) for metrics in same.values()]
+    reach = compute_axis_limit([metric for metrics in same.values() for metric in metrics])
+    return [_build_column(metrics[0], reach) for metrics in same.values()]
 
 
 def build_case_rows(
@@ -154,12 +173,15 @@ def build_case_view(
 
     `names` are the names of the two sides in the charts' legends.
     """
-    reach = compute_axis_limit(case.metrics)
+    reaches = {
+        primary: compute_axis_limit([each for each in case.metrics if each.primary == primary])
+        for primary in (True, False)
+    }
     detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [
         MetricRow(
             metric=metric,
-            bar=build_interval_bar(metric, reach),
+            bar=build_interval_bar(metric, reaches[metric.primary]),
             points=_build_point_urls(report, evidence, metric.key),
         )
         for metric in case.metrics
@@ -168,7 +190,8 @@ def build_case_view(
         comparison=case,
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
-        reach_shown=_format_half_width(reach),
+        primary_reach=_format_half_width(reaches[True]),
+        others_reach=_format_half_width(reaches[False]),
         latency_id=f"latency-{case.case.key}-{case.host.pk.hex}",
         quantiles_id=f"quantiles-{case.case.key}-{case.host.pk.hex}",
         chart=build_latency_chart(names, detail.curves),
@@ -205,10 +228,18 @@ def plan_more_blocks(
     }
     return MoreBlocks(
         blocks=min(blocks, MAX_ROUNDS),
+        capped=blocks > MAX_ROUNDS,
         cases=len(open_cases),
-        seconds=sum(times) if times and not unpaired else None,
+        seconds=sum(times) if times and not unpaired and blocks <= MAX_ROUNDS else None,
         query=urlencode({name: value for name, value in query.items() if value}, doseq=True),
     )
+
+
+def format_block_count(blocks: int, *, more: bool = False) -> str:
+    """Return "7 blocks" or "7 more blocks"; no number above what one run measures."""
+    if blocks > MAX_ROUNDS:
+        return f"more than {MAX_ROUNDS} {'further ' if more else ''}blocks"
+    return f"{blocks} {'more ' if more else ''}block{'' if blocks == 1 else 's'}"
 
 
 def build_expression(cases: Sequence[CaseComparison]) -> str:
@@ -232,8 +263,7 @@ def _build_point_urls(report: ComparisonReport, evidence: Evidence, key: str) ->
     return before, after
 
 
-def _build_column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
-    reach = compute_axis_limit(same)
+def _build_column(metric: MetricComparison, reach: float) -> Column:
     margin = round(metric.margin * _UNITS)
     return Column(
         key=metric.key,
@@ -275,8 +305,9 @@ def _build_remark(case: CaseComparison) -> str:
     if not case.paired:
         remarks.append("unpaired")
     elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
-        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
-        remarks.append(f"{case.missing_blocks} more blocks{time}")
+        known = case.missing_s and case.missing_blocks <= MAX_ROUNDS
+        time = f", {format_duration(case.missing_s)}" if known else ""
+        remarks.append(f"{format_block_count(case.missing_blocks, more=True)}{time}")
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:
@@ -288,17 +319,18 @@ def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
     result = None if metric is None else metric.result
     if metric is None or result is None or result.change is None:
         return None
-    change = format_change(result.change)
-    if result.low is None or result.high is None:
-        return ChangeCell(change=change)
-    low, point, high = (int(x * _UNITS) for x in (result.low, result.change, result.high))
+    sides = (result.baseline, result.contender)
+    before, after = (format_value(each, metric.unit) for each in sides)
+    interval = metric.interval
+    low, high = (int(end * _UNITS) for end in interval or (0.0, 0.0))
     return ChangeCell(
-        change=change,
-        interval=format_interval((result.low, result.high)),
+        change=format_change(result.change),
+        values=f"{before} → {after}",
+        interval=format_interval(interval) if interval else "",
         verdict=metric.verdict or "",
         title="" if metric.q_value is None else f"q = {format_p_value(metric.q_value)}",
-        range_path=f"M{low} 6H{high}",
-        point_path=f"M{point} 6h0",
+        range_path=f"M{low} 6H{high}" if interval else "",
+        point_path=f"M{int(result.change * _UNITS)} 6h0",
     )
 
 

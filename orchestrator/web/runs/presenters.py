@@ -1,16 +1,15 @@
 """The live panel of a run: the context of its parts, and the tag that changes with them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
-from orchestrator.comparisons.verdict_cache import CaseChange, VerdictCard, load_verdict_cards
+from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
 from orchestrator.core.ids import hash_value
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.measurements.cpu_traces import load_cpu_traces
@@ -19,47 +18,22 @@ from orchestrator.measurements.run_values import load_run_values
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.reports.saved_reports import load_saved_reports
 from orchestrator.retention.pins import find_pin
-from orchestrator.runs.grid import Cell, Column, Grid, Row, load_grid
 from orchestrator.runs.hosts_live import HostProgress, build_host_progress
 from orchestrator.runs.job_details import JobDetails
-from orchestrator.runs.models import Job, Run, Trial, Until, Variant
+from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.selectors import RunProgress, load_trials
 from orchestrator.runs.states import RUN_ENDED, TrialState
 from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.runs.case_cells import build_cases_context
+from orchestrator.web.runs.trials_table import build_trials_table
 from orchestrator.web.sparklines import CpuSparkline, build_cpu_sparkline
-from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 
 LATEST_TRIALS = 12
-ROWS_A_PAGE = 100
 #: How often the verdicts of a running run are computed at most.
 VERDICT_STEPS = 400
 #: The most changed cases on the card of a contender.
 CHANGES_SHOWN = 3
-FILTERS = {"all": "All", "open": "Going on", "failed": "Failed", "changed": "Changed"}
 Details = Mapping[UUID, JobDetails]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellView:
-    """A cell as texts for drawing: there may be hundreds of them each second.
-
-    `verdict` is the contender's so far, if it changed.
-    """
-
-    state: str
-    symbol: str
-    tenths: str
-    done: str
-    failed: str
-    verdict: str
-    verdict_symbol: str
-    change: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRowView:
-    row: Row
-    cells: tuple[CellView | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +66,14 @@ def build_live_context(
         "values": load_run_values(run) if len(run.variants.all()) == 1 else None,
         "baseline": run.variants.all()[0],
         "validity": load_run_validity([run.pk])[run.pk],
-        "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
+        "table": build_trials_table(
+            run, list(done.order_by("-ended_at", "-position")[:LATEST_TRIALS])
+        ),
         "benchmark_key": build_benchmark_key(run.definition.benchmark),
         "removed": list(load_run_removals(run.pk).values()),
         "pin": find_pin(run) if run.state in RUN_ENDED else None,
         "reports": load_saved_reports(member).filter(benchmark=run.definition.benchmark),
-        **_build_cases_context(request, run, load_grid(now), cards),
+        **build_cases_context(request, now, cards),
     }
 
 
@@ -197,87 +173,6 @@ def _find_measured_job_id(host: HostProgress) -> UUID | None:
     begun = [part for part in host.parts if part.trials_finished > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
     return newest.job.pk if newest else None
-
-
-def _build_cases_context(
-    request: HttpRequest, run: Run, grid: Grid, cards: Iterable[VerdictCard]
-) -> dict[str, Any]:
-    changes = _map_changes(run, grid, cards)
-    changed = {case for case, _ in changes}
-    rows = {
-        "all": list(grid.rows),
-        "open": [row for row in grid.rows if row.goes_on],
-        "failed": [row for row in grid.rows if row.failed],
-        "changed": [row for row in grid.rows if row.case.pk in changed],
-    }
-    filter_key = request.GET.get("cases", "all")
-    filter_key = filter_key if filter_key in FILTERS else "all"
-    page = Paginator(rows[filter_key], ROWS_A_PAGE).get_page(request.GET.get("page"))
-    shown = [_build_case_row_view(each, grid.columns, changes) for each in page]
-    return {
-        "grid": grid,
-        "rows": shown,
-        "cases_page": page,
-        "selected_cases": filter_key,
-        "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
-        "finished": sum(_is_finished(run, row) for row in grid.rows),
-        "changed_cases": len(changed),
-        "pages_more": f"&cases={filter_key}#cases",
-        "query": f"cases={filter_key}&page={page.number}",
-    }
-
-
-def _is_finished(run: Run, row: Row) -> bool:
-    """Return whether it was measured and no trial is to come.
-
-    If the run continues until its cases are decided, the case must be decided.
-    """
-    if run.until == Until.ROUNDS:
-        return not row.goes_on and any(cell.done for cell in row.cells if cell)
-    stands = {each.state for each in row.case_statuses}
-    return bool(stands) and stands <= {"decided", "stopped early"}
-
-
-def _map_changes(
-    run: Run, grid: Grid, cards: Iterable[VerdictCard]
-) -> dict[tuple[int, str], CaseChange]:
-    """Return (case, key of the column) → its change; the worst if a host has several contenders."""
-    variants: dict[int, Variant] = {each.commit_id: each for each in run.variants.all()}
-    places: dict[tuple[int, str], CaseChange] = {}
-    for card in cards:
-        for change in card.changes:
-            column = change.host if grid.by_host else str(variants[card.contender.pk].pk)
-            known = places.get((change.case, column))
-            if known is None or (known.verdict, change.verdict) == ("improved", "regressed"):
-                places[change.case, column] = change
-    return places
-
-
-def _build_case_row_view(
-    row: Row, columns: Sequence[Column], changes: Mapping[tuple[int, str], CaseChange]
-) -> CaseRowView:
-    pairs = zip(row.cells, columns, strict=True)
-    return CaseRowView(
-        row=row,
-        cells=tuple(
-            _build_cell_view(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
-            for cell, column in pairs
-        ),
-    )
-
-
-def _build_cell_view(cell: Cell, change: CaseChange | None) -> CellView:
-    verdict = change.verdict if change else ""
-    return CellView(
-        state=cell.state,
-        symbol=STATE_SYMBOLS.get(cell.state, "○"),
-        tenths=str(cell.tenths),
-        done=f"{cell.done}/{cell.total}",
-        failed=str(cell.failed or ""),
-        verdict=verdict,
-        verdict_symbol=VERDICT_SYMBOLS.get(verdict, ""),
-        change=change.change if change else None,
-    )
 
 
 def _compute_duration_s(run: Run) -> float | None:

@@ -29,6 +29,7 @@ from orchestrator.runs.selectors import RunProgress, load_progress, load_run, lo
 from orchestrator.runs.states import BuildState, Validity
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.runs.presenters import Details, build_live_context, build_run_rows, hash_panel
+from orchestrator.web.runs.trials_table import build_trials_table
 
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
@@ -84,9 +85,11 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     ordered = load_trials(record).order_by("job__host__name", "position")
     if not with_invalid:
         ordered = ordered.exclude(validity=Validity.INVALID)
+    page = Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "run": record,
-        "page": Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page")),
+        "page": page,
+        "table": build_trials_table(record, list(page)),
         "with_invalid": with_invalid,
         "more": "&invalid=1" if with_invalid else "",
         "validity": load_run_validity([record.pk])[record.pk],

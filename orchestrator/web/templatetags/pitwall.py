@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
+from orchestrator.forges.links import ForgeLinks
 from orchestrator.loadtools.metrics import describe_latency_model
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.runs.schedules import describe_times
@@ -42,6 +43,7 @@ STATE_SYMBOLS = {
     "unreachable": "✕",
     "cancelled": "–",
     "skipped": "–",
+    "unusable": "!",
     "not needed": "✓",
     "decided": "✓",
     "stopped early": "–",
@@ -139,6 +141,12 @@ def short(sha: str | None) -> str:
 
 
 @register.filter
+def commit_url(links: ForgeLinks | None, sha: str) -> str:
+    """Return the page of a commit on its forge; empty without a forge."""
+    return links.build_commit_url(sha) if links else ""
+
+
+@register.filter
 def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
     """Return nested facts as rows: ("memory › total", "…")."""
     return [(" › ".join(path), shown) for path, shown in _flatten(value, ())]
@@ -221,7 +229,7 @@ def _format_age(seconds: float) -> str:
             return f"{int(amount)} {unit}"
         amount /= size
     months = int(amount)
-    return f"{months} months" if months < 24 else f"{months // 12} years"
+    return f"{months} month{'' if months == 1 else 's'}" if months < 24 else f"{months // 12} years"
 
 
 def _flatten(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

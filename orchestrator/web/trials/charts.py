@@ -1,12 +1,17 @@
 """Charts of a trial: its loads, and the seconds of one load."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cli.pitwall.units import format_value
+from orchestrator.measurements.distributions import LatencyCurve
 from orchestrator.measurements.selectors import LoadSummary
 from orchestrator.measurements.trial_files import Facts
+
+#: Labels of the axis of percentiles.
+_TICKS = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,26 @@ def build_loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
         return None
     title = "offered requests per second" if offered else "concurrent requests"
     return {"xTitle": title, "points": sorted(points, key=lambda point: point["x"])}
+
+
+def build_latency_chart(curve: LatencyCurve | None) -> dict[str, Any] | None:
+    """Return latency in ms at the percentiles that have enough requests; None for fewer than two.
+
+    The horizontal axis is log10(1 / (1 - q)): each step in the tail is a decade.
+    """
+    known = zip(curve.percentiles, curve.seconds, strict=True) if curve else ()
+    points = [
+        {"x": _compute_tail(q), "y": seconds * 1e3, "label": f"p{q:g}"}
+        for q, seconds in known
+        if seconds is not None
+    ]
+    if len(points) < 2:
+        return None
+    ticks = [{"value": _compute_tail(q), "label": f"p{q:g}"} for q in _TICKS]
+    return {
+        "points": points,
+        "ticks": [each for each in ticks if each["value"] <= points[-1]["x"] + 0.01],
+    }
 
 
 def describe_outcome(load: LoadSummary) -> str:
@@ -76,6 +101,10 @@ def build_seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
         "p99": [_convert_to_ms(each.p99_s) for each in shown],
         "warmup": sum(each.part == "warm-up" for each in shown),
     }
+
+
+def _compute_tail(percentile: float) -> float:
+    return round(-math.log10(1 - percentile / 100), 6)
 
 
 def _build_point(load: LoadSummary, offered: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from orchestrator.loadtools.model import PROTOCOL_TITLES
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.measurements.distributions import (
+    compute_curve,
     encode_histogram,
     load_distribution,
     parse_percentiles,
@@ -31,6 +32,7 @@ from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import load_run, load_trial
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.trials.charts import (
+    build_latency_chart,
     build_loads_chart,
     build_seconds,
     build_seconds_chart,
@@ -163,8 +165,11 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
         distribution, gone = load_distribution(details.trial, load=load), ""
     except GoneError as error:
         distribution, gone = None, str(error)
+    curve = compute_curve(distribution)
     context = {
         "distribution_gone": gone,
+        "latency_chart": build_latency_chart(curve),
+        "curve_rows": list(zip(curve.percentiles, curve.seconds, strict=True)) if curve else [],
         "percentiles_text": text,
         "shown_load": load,
         "requests": distribution.total_count if distribution else 0,

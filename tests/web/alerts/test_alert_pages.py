@@ -9,13 +9,14 @@ from django.urls import reverse
 
 from orchestrator.alerts import alert_rules
 from orchestrator.alerts.models import Alert
+from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
-from tests.support.html_pages import elements, get_text, values
+from tests.support.html_pages import element, elements, get_text, values
 
 
 @pytest.fixture
@@ -80,6 +81,83 @@ def test_an_alert_links_to_history_confirmation_run_and_bisection(
     assert "caused by" in page
 
 
+def test_an_alert_begins_with_its_verdict_and_one_row_of_actions(
+    alert: Alert, alice: Client
+) -> None:
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    verdict = get_text(element(page, ".verdict-line"))
+    actions = element(page, ".triage-row .actions")
+    label = alert.change_point.series.case.label
+    assert verdict.startswith(f"Requests per second of {label} on here fell by 8.0 %")
+    assert "on here fell by 8.0 % (95 % interval −8." in verdict
+    assert verdict.endswith("; a confirmation run confirmed it.")
+    assert [each["value"] for each in elements(actions, "button")] == [
+        "acknowledge", "confirm", "resolve", "accept", "dismiss", "note",
+    ]  # fmt: skip
+    assert page.index("triage-row") < page.index("shift-chart") < page.index("Affected series")
+
+
+def test_the_chart_shows_both_levels_around_the_shift(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    chart = element(text(alice, reverse("alert", args=[alert.pk])), ".shift-chart")
+    dots, after = elements(chart, "g"), elements(chart, "g.after")
+    before_y, after_y = (
+        float(each["d"].split()[1].split("h")[0]) for each in elements(chart, ".level")
+    )
+    ys = [
+        float(each["d"].split()[1].removesuffix("h0")) for each in elements(chart, "g.after .dot")
+    ]
+    assert len(dots) == 11, "commits 0, 4, …, 40"
+    assert len(after) == 4
+    assert get_text(after[0]).startswith(f"commit 28 ({line.commits[28].short_sha}): 9")
+    assert 0 < before_y < after_y < 200, "fewer requests per second are further below"
+    assert all(abs(y - after_y) < abs(y - before_y) for y in ys)
+    assert "1/s (the axis is cut)" in get_text(chart)
+
+
+def test_neighbouring_commits_name_the_cause(line: Line, alice: Client) -> None:
+    Project.objects.update(repository_url="https://github.com/acme/shop.git")
+    line.step(until=41, at=26, change=-0.08)
+    (row,) = line.detect()
+    alert = Alert.objects.create(
+        team=line.project.team, change_point=row, confirmed=False, raised_at=utc_now(),
+        changed_at=utc_now(),
+    )  # fmt: skip
+    alert.change_points.add(row)
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    facts = get_text(element(page, "dl.facts"))
+    old, new = line.commits[25].sha, line.commits[26].sha
+    assert f"Cause commit 26 {new[:10]} by Ada" in facts
+    assert "between" not in facts
+    assert f"https://github.com/acme/shop/commit/{new}" in values(page, "dl.facts a", "href")
+    assert f"https://github.com/acme/shop/compare/{old}...{new}" in values(
+        page, "dl.facts a", "href"
+    )
+    assert "it is not confirmed yet" in page
+    assert f"caused by {new[:10]} commit 26" in text(alice, reverse("alerts"))
+
+
+def test_external_results_have_no_link_to_distributions(
+    personas: Personas, tmp_path: Path, alice: Client
+) -> None:
+    line = make_line(personas.alice, tmp_path / "external", external=True)
+    line.step(until=41, at=26, change=-0.08)
+    line.step(until=41, at=26, change=0.12, metric="latency.p50")
+    rows = line.detect()
+    by_metric = {row.series.metric.key: row for row in rows}
+    alert = Alert.objects.create(
+        team=line.project.team, change_point=by_metric["latency.p50"], confirmed=False,
+        raised_at=utc_now(), changed_at=utc_now(),
+    )  # fmt: skip
+    alert.change_points.add(*rows)
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    assert "Distributions" not in page
+    assert reverse("compare") in page
+    assert "external results cannot be measured again" in page
+    assert get_text(element(page, "h1")).startswith("Hello: Requests per second −")
+
+
 def test_links_of_an_alert_resolve(alert: Alert, alice: Client) -> None:
     page = text(alice, reverse("alert", args=[alert.pk]))
     for part in page.split('href="')[1:]:
@@ -96,7 +174,9 @@ def test_buttons_acknowledge_resolve_and_reopen(alert: Alert, alice: Client) -> 
     assert elements(page, ".count") == []
     refused = alice.post(url, {"do": "resolve", "note": ""})
     assert refused.status_code == 422
-    assert "enter the reason" in refused.content.decode()
+    assert get_text(element(refused, "#note-error")) == "Enter the reason, for the other members."
+    assert element(refused, "#note")["aria-invalid"] == "true"
+    assert elements(refused, ".notice[role=alert]") == []
     alice.post(url, {"do": "resolve", "note": "reverted"})
     assert "No alerts match these filters" in text(alice, reverse("alerts"))
     assert "Hello" in text(alice, reverse("alerts") + "?state=resolved")
@@ -166,7 +246,7 @@ def test_a_viewer_has_no_buttons_and_a_stranger_sees_no_alert(
     alert: Alert, bob: Client, mallory: Client
 ) -> None:
     url = reverse("alert", args=[alert.pk])
-    assert "Acknowledge" not in text(bob, url)
+    assert elements(text(bob, url), "button[name=do]") == []
     assert (
         bob.post(reverse("alert-change", args=[alert.pk]), {"do": "acknowledge"}).status_code == 403
     )

@@ -48,14 +48,22 @@ def test_longer_intervals_are_clipped() -> None:
     assert (bar.x, bar.x + bar.width, bar.clipped) == (0.0, BAR_WIDTH, True)
 
 
-def test_an_unknown_interval_has_no_bar() -> None:
+def test_an_unknown_change_has_no_bar() -> None:
     assert build_interval_bar(_metric(None, None), reach=0.1) is None
 
 
-def test_the_scale_is_the_widest_primary_interval() -> None:
-    metrics = [_metric(-0.2, 0.1), _metric(-0.01, 0.01), _metric(-0.9, 0.9, primary=False)]
+def test_a_change_without_an_interval_is_a_point() -> None:
+    bar = build_interval_bar(_metric(None, None, change=0.05), reach=0.1)
+
+    assert bar is not None
+    assert (bar.point, bar.width) == (BAR_WIDTH * 0.75, 0.0)
+
+
+def test_the_scale_includes_all_intervals_and_changes_without_one() -> None:
+    metrics = [_metric(-0.2, 0.1), _metric(-0.01, 0.01), _metric(None, None)]
 
     assert compute_axis_limit(metrics) == pytest.approx(0.23)
+    assert compute_axis_limit([*metrics, _metric(None, None, change=-0.6)]) == pytest.approx(0.69)
 
 
 def test_the_scale_has_a_minimum_and_maximum() -> None:

@@ -90,6 +90,60 @@ def test_interval_bars_are_on_the_side_of_the_change(world: World, alice: Client
     assert elements(_case(alice, world), ".interval")
 
 
+def test_rows_show_both_values_next_to_the_change(world: World, alice: Client) -> None:
+    row = element(_page(alice, world), "table.compared > tbody > tr:not(.detail)")
+    rate, p50, _ = elements(row, "td.number")
+
+    assert get_text(rate).startswith("−15.0 % 1 000 1/s → 850 1/s −15.")
+    assert get_text(p50).startswith("+17.6 % 4.00 ms → 4.70 ms +17.")
+
+
+def test_all_bars_of_a_table_have_one_labelled_scale(world: World, alice: Client) -> None:
+    page = _page(alice, world)
+    table = element(page, "table.compared")
+    boxes = [each["viewbox"] for each in elements(page, ".compared > tbody > tr > td.number svg")]
+    axes = {get_text(each) for each in elements(table, ".number .bar-head")}
+    reach = int(boxes[0].split()[2]) // 2
+
+    assert len(boxes) == 3
+    assert len(set(boxes)) == 1
+    assert axes == {f"−{reach / 100:.0f} % 0 +{reach / 100:.0f} %"}
+    assert f"All bars have one scale, from −{reach / 100:.0f} %" in get_text(page)
+    ends = [
+        abs(int(end))
+        for path in values(page, "path.range", "d")
+        for end in path.removeprefix("M").split(" 6H")
+    ]
+    assert max(ends) <= reach < 1.2 * max(ends)
+
+
+def test_a_change_without_an_interval_is_within_the_scale(world: World, alice: Client) -> None:
+    world.run = world.measure_run(1000, 400, rounds=1)
+    page = _page(alice, world, contender=world.shas[1], run=str(world.run.pk))
+    row = element(page, "table.compared > tbody > tr:not(.detail)")
+    (box, *_), (point, *_) = (
+        [each["viewbox"] for each in elements(row, "svg")],
+        values(page, "path.point", "d"),
+    )
+
+    assert get_text(elements(row, "td.number")[0]) == "−60.2 % 1 000 1/s → 398 1/s"
+    assert int(box.split()[0]) < int(point.removeprefix("M").removesuffix(" 6h0")) < -5000
+    assert elements(row, "path.range") == []
+
+
+def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client) -> None:
+    noisy = make_run(world.alice, world.shas[:2], rounds=5)
+    world.run = finish_run(noisy, [1000, 1000], wobble=0.2)
+    page = _page(alice, world, contender=world.shas[1], run=str(noisy.pk))
+    text = get_text(page)
+    row = get_text(element(page, "table.compared > tbody > tr:not(.detail)"))
+
+    assert "? inconclusive more than 100 further blocks" in row
+    assert "Measure 100 more blocks would not decide the 1 open case: more than 100" in text
+    assert "more than 100 blocks would probably decide" in text
+    assert "in about" not in text
+
+
 def _chart(page: Any, kind: str) -> Any:
     data = element(page, f"script[id^='{kind}-'][type='application/json']").string
     assert data is not None

@@ -153,7 +153,7 @@ def test_changes_outliers_and_baselines_are_marked(world: World, alice: Client) 
     assert (change["at"], change["kind"], change["state"]) == (2, "alert", "confirmed")
     assert (change["change"], change["regressed"]) == (-0.15, True)
     assert (data["outliers"], data["baseline"], data["unstable"]) == ([1], 1, True)
-    assert "−15.0 % alert, confirmed" in text
+    assert "−15.0 % certain, confirmed" in text
     assert "three pairs of trials" in text
     assert "a new server" in text
     assert "too often, so its change points are not reported" in text
@@ -175,7 +175,7 @@ def test_the_state_of_a_change_point_is_shown_once(
     assert get_text(row).startswith(f"{shown} Measure again now")
     point = alice.get(reverse("history-point", args=[change.series_id, world.shas[2]]))
     (shift,) = elements(point, "dd:has([data-verdict])")
-    assert get_text(shift).endswith(f" candidate, {shown}")
+    assert get_text(shift).endswith(f" suspected, {shown}")
 
 
 def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -> None:
@@ -223,10 +223,10 @@ def test_cached_parts_are_rendered_again_after_a_change(world: World, alice: Cli
 
     change = _change(world, 1, state="open")
     assert len(load_data()["changes"]) == 1
-    assert "alert, open" in _page(alice).content.decode() != page
+    assert "certain, open" in _page(alice).content.decode() != page
     ChangePoint.objects.filter(pk=change.pk).update(state="refuted")
     assert load_data()["changes"][0]["state"] == "refuted"
-    assert "alert, refuted" in _page(alice).content.decode()
+    assert "certain, refuted" in _page(alice).content.decode()
     Commit.objects.filter(sha=world.shas[2]).update(position=None)
     assert len(load_data()["points"]["commit"]) == 2
     assert world.shas[2][:10] not in _page(alice).content.decode()

@@ -198,8 +198,9 @@ def test_the_grid_shows_changes_by_host_while_the_run_is_active(
     text = get_text(element(page, "table.case-states"))
 
     assert "Case here there Cancel" in text
-    assert "● done 10/10 ▼ regressed" in text
+    assert "● done 10 of 10 usable" in text
     assert "◔ under way 8/10" in text
+    assert f"{world.shas[2][:7]} 850 1/s · 4.71 ms · 1.06 s / 1k ▼ regressed" in text
     assert "CPU, last trial: server 0.75 cores" in page
     assert elements(page, ".server[points^='0.0,']")
     failed = alice.get(reverse("run", args=[run.pk]), {"cases": "failed"}).content.decode()

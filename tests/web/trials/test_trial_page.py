@@ -9,11 +9,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from cli.pitwall.units import format_value
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
-from tests.support.html_pages import get_text, values
+from tests.support.html_pages import element, elements, get_text, values
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.support.world import World
 
@@ -165,6 +166,31 @@ def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
     assert "p99.9 unknown: needs 10 000 good answers" in text
 
 
+def test_the_latency_curve_is_drawn_and_in_a_table(trial: Trial, alice: Client) -> None:
+    page = alice.get(reverse("trial", args=[trial.pk]))
+    script = element(page, "#latency-curve").string
+    assert script is not None
+    chart = json.loads(script)
+    histogram = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
+    by_label = {point["label"]: point for point in chart["points"]}
+
+    assert by_label["p50"]["x"] == pytest.approx(0.30103, abs=1e-6), "log10(1 / (1 - q))"
+    assert (by_label["p90"]["x"], by_label["p99"]["x"]) == (1, 2)
+    assert by_label["p99"]["y"] == pytest.approx(histogram.percentile(99) / 1e3)
+    assert "p99.99" not in by_label, "2,000 answers do not support it"
+    assert [tick["label"] for tick in chart["ticks"]] == ["p0", "p50", "p90", "p99"]
+    rows = [get_text(row) for row in elements(page, ".chart-and-table tbody tr")]
+    assert [row.split()[0] for row in rows] == list(by_label)
+    assert rows[-1] == f"{list(by_label)[-1]} {format_value(chart['points'][-1]['y'] / 1e3, 's')}"
+
+
+def test_a_trial_without_answers_has_no_curve(trial: Trial, alice: Client) -> None:
+    trial.histograms.all().delete()
+    page = alice.get(reverse("trial", args=[trial.pk]))
+    assert elements(page, "canvas[data-chart=latency]") == []
+    assert "No request succeeded, so there is no latency." in get_text(page)
+
+
 @pytest.mark.parametrize("percentile", ["100", "0", "-3", "p50", "50,,99", "nan"])
 def test_an_invalid_percentile_is_reported(trial: Trial, alice: Client, percentile: str) -> None:
     assert "expected numbers above 0 and below 100" in page_text(
@@ -177,7 +203,7 @@ def test_one_of_several_loads_is_selected(trial: Trial, alice: Client) -> None:
     leave_load(trial, 1, latencies_us=[2000], readings={})
     text = page_text(alice, trial, percentiles="50", load="1")
 
-    assert "Percentiles of load 2" in text
+    assert "Latency percentiles of load 2" in text
     assert "p50 2.00 ms" in text
     assert "Of 100 good answers" in text
 
