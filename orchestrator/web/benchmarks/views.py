@@ -24,6 +24,7 @@ from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import for_member
 from orchestrator.web.benchmarks.forms import BenchmarkForm, DefinitionForm, build_example
+from orchestrator.web.benchmarks.results import build_results_context
 from orchestrator.web.cases import list_cases
 from orchestrator.web.forms import FORM_ERRORS
 
@@ -60,6 +61,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "review": _build_review(form) if form.is_bound else review_spec(spec),
         "cases": list_cases(spec, expand(spec)),
         "form": form,
+        **build_results_context(member, record, versions[0]),
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)
 
