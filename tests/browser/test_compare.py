@@ -111,7 +111,7 @@ def test_the_comparison_fits_narrow_screens_and_both_colour_schemes(
 
 def test_the_form_offers_measured_commits_and_opens_the_comparison(page: Page, many: World) -> None:
     page.goto(_path(many.shas))
-    page.get_by_role("link", name="Hosts, cases, tools, versions").click()
+    page.get_by_role("link", name="More options").click()
     baseline = page.get_by_role("group", name="Baseline")
     expect(baseline.get_by_label("Commit")).to_have_value(many.shas[0])
     baseline.get_by_label("Definition").select_option("1")

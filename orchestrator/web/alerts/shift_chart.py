@@ -29,7 +29,7 @@ class Dot:
 class ShiftChart:
     """`levels` are the lines (x, width, y) of the level before and after; `shift_x` is between.
 
-    `top` and `bottom` are the values at the ends of the vertical axis.
+    `top` and `bottom` are the values at the ends of the vertical axis, which is `cut` above zero.
     """
 
     history: History
@@ -38,6 +38,7 @@ class ShiftChart:
     shift_x: float
     top: str
     bottom: str
+    cut: bool
 
     @property
     def view_box(self) -> str:
@@ -95,6 +96,7 @@ def _draw(row: ChangePoint, history: History, at: int) -> ShiftChart:
         shift_x=shift_x,
         top=format_value(scale.high, history.unit),
         bottom=format_value(scale.low, history.unit),
+        cut=scale.low > 0,
     )
 
 

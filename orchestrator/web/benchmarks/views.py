@@ -39,6 +39,7 @@ from orchestrator.web.benchmarks.forms import (
     TrialForm,
     build_example,
 )
+from orchestrator.web.benchmarks.results import build_results_context
 from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
 from orchestrator.web.confirmations import Confirmation, confirm_first
@@ -85,6 +86,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "cases": list_cases(spec, expand(spec)),
         "former_cases": load_former_cases(record)[:MOST_FORMER_CASES],
         "form": form,
+        **build_results_context(member, record, versions[0]),
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)
 

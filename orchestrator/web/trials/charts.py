@@ -48,14 +48,14 @@ def build_latency_chart(curve: LatencyCurve | None) -> dict[str, Any] | None:
     The horizontal axis is log10(1 / (1 - q)): each step in the tail is a decade.
     """
     known = zip(curve.percentiles, curve.seconds, strict=True) if curve else ()
-    points = [
+    points: list[dict[str, Any]] = [
         {"x": _compute_tail(q), "y": seconds * 1e3, "label": f"p{q:g}"}
         for q, seconds in known
         if seconds is not None
     ]
     if len(points) < 2:
         return None
-    ticks = [{"value": _compute_tail(q), "label": f"p{q:g}"} for q in _TICKS]
+    ticks: list[dict[str, Any]] = [{"value": _compute_tail(q), "label": f"p{q:g}"} for q in _TICKS]
     return {
         "points": points,
         "ticks": [each for each in ticks if each["value"] <= points[-1]["x"] + 0.01],

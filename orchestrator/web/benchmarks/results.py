@@ -1,0 +1,102 @@
+"""The results of a benchmark for its page: newest values, sparklines, latest runs, badges."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from cli.pitwall.units import format_value
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.models import Benchmark, Case, Definition
+from orchestrator.benchmarks.selectors import load_stored_spec
+from orchestrator.fleet.models import Host
+from orchestrator.histories.newest_points import NewestPoints, load_newest_points
+from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.results.models import Series
+from orchestrator.runs.selectors import load_runs
+from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.runs.presenters import build_run_rows
+from orchestrator.web.sparklines import Sparkline, build_sparkline
+
+CASES_SHOWN = 12
+RUNS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestValue:
+    """A cell: the newest value of a metric, and its sparkline if there are several."""
+
+    text: str
+    line: Sparkline | None
+    commits: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRow:
+    """A case on a host; a cell is None if its metric was not measured."""
+
+    case: Case
+    host: Host
+    at: datetime
+    cells: tuple[NewestValue | None, ...]
+
+
+def build_results_context(
+    member: Member, benchmark: Benchmark, definition: Definition
+) -> dict[str, Any]:
+    keys = load_stored_spec(definition.pk, definition.digest).primary_metrics
+    metrics = find_metrics(keys)
+    measured = Series.objects.filter(benchmark=benchmark, metric__key__in=keys).values("case")
+    cases = list(benchmark.cases.filter(pk__in=measured).order_by("pk")[: CASES_SHOWN + 1])
+    points = load_newest_points(benchmark, cases[:CASES_SHOWN], keys)
+    runs = load_runs(member).filter(definition__benchmark=benchmark)[:RUNS_SHOWN]
+    badge = [benchmark.project.slug, benchmark.slug]
+    return {
+        "result_metrics": metrics,
+        "result_rows": _build_rows(benchmark, metrics, points),
+        "more_cases": len(cases) > CASES_SHOWN,
+        "latest_runs": build_run_rows(member, runs),
+        "verdict_badge": reverse("badge-verdict", args=badge),
+        "value_badge": reverse("badge-value", args=badge) if points else "",
+        "badges_url": f"{reverse('project-badges', args=[benchmark.project.slug])}"
+        f"?{urlencode({'benchmark': benchmark.slug})}",
+    }
+
+
+def _build_rows(
+    benchmark: Benchmark, metrics: tuple[Metric, ...], points: list[NewestPoints]
+) -> list[ResultRow]:
+    rows: dict[tuple[int, UUID], dict[str, NewestPoints]] = {}
+    for each in sorted(points, key=lambda point: (point.case.pk, point.host.name)):
+        rows.setdefault((each.case.pk, each.host.pk), {})[each.metric] = each
+    return [
+        ResultRow(
+            case=(newest := max(cells.values(), key=lambda point: point.at)).case,
+            host=newest.host,
+            at=newest.at,
+            cells=tuple(
+                _build_cell(benchmark, metric, cells[metric.key]) if metric.key in cells else None
+                for metric in metrics
+            ),
+        )
+        for cells in rows.values()
+    ]
+
+
+def _build_cell(benchmark: Benchmark, metric: Metric, points: NewestPoints) -> NewestValue:
+    query = {
+        "benchmark": build_benchmark_key(benchmark),
+        "case": points.case.key,
+        "host": points.host.name,
+        "metric": metric.key,
+    }
+    return NewestValue(
+        text=format_value(points.values[-1], metric.unit),
+        line=build_sparkline(points.values),
+        commits=len(points.values),
+        url=f"{reverse('history')}?{urlencode(query)}",
+    )
