@@ -84,6 +84,10 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "public-overview": "/public/red/server/",
         "public-run": f"/public/red/server/runs/{ids['run']}/",
         "embed": f"/public/red/server/embed/{ids['series']}",
+        "documents": "/docs/",
+        "document": "/docs/contributing.md",
+        "glossary": "/docs/glossary.md",
+        "decisions": "/docs/decisions/",
         "api": "/api/v1/docs",
     }
     return [

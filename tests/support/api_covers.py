@@ -202,5 +202,6 @@ NOT_COVERED: Mapping[str, str] = {
     "team-switch": "a token is of one team",
     "forge-hook": "forges send to it, and prove with a signature who they are",
     **dict.fromkeys(("badge-value", "badge-verdict", "embed"), _PICTURE),
-    **dict.fromkeys(("favicon", "command-line", "definition-schema"), _FILE),
+    **dict.fromkeys(("favicon", "command-line", "definition-schema", "documents", "document"),
+                    _FILE),
 }  # fmt: skip

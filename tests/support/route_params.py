@@ -60,7 +60,7 @@ OF_PAGES = {
     "report slug": "connections", "project slug": "server", "catalogue slug": "server-overhead",
     "benchmark slug": "many", "benchmark project": "server", "trial-histogram kind": "ok",
     "trial-artifact name": "tool.json", "report ending": "csv", "audit ending": "csv",
-    "badge project": "server", "badge slug": "long",
+    "badge project": "server", "badge slug": "long", "document name": "tutorial.md",
 }  # fmt: skip
 OF_OPERATIONS = {"project": "server", "benchmark": "many", "version": 1, "name": "connections"}
 OF_ONE = {"/trials/{trial_id}/artifacts/{name}": {"name": "tool.json"}}
