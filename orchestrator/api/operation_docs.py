@@ -1,20 +1,14 @@
-"""The page with the API documentation, rendered from the schema without scripts."""
+"""The operations and schemas of the OpenAPI document, described for the pages that show them."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
-from ninja import NinjaAPI
-from ninja.openapi.docs import DocsBase
 
-from orchestrator.api.served_openapi import load_document
+from orchestrator.api.operation_examples import Examples, build_examples
 
 Json = dict[str, Any]
 
@@ -45,7 +39,10 @@ class AnswerDoc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationDoc:
+    """`group` is the tag. Each group has one page."""
+
     id: str
+    group: str
     method: str
     path: str
     summary: str
@@ -53,6 +50,7 @@ class OperationDoc:
     parameters: tuple[FieldDoc, ...]
     body: TypeName | None
     answers: tuple[AnswerDoc, ...]
+    examples: Examples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,35 +61,13 @@ class SchemaDoc:
     fields: tuple[FieldDoc, ...]
 
 
-class DocsPage(DocsBase):
-    """A plain HTML page, allowed by the strict content security policy."""
-
-    def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
-        context = {
-            "title": f"{api.title} API, version {api.version}",
-            "description": render_description(api.description),
-            "openapi_url": self.get_openapi_url(api, kwargs),
-            "parts": _render_parts(),
-        }
-        return render(request, "api/docs.html", context)
-
-
-@cache
-def _render_parts() -> SafeString:
-    """Render all operations and schemas once per process; they are the same for all users."""
-    schema = load_document().schema
-    context = {
-        "operations": list(iterate_operations(schema)),
-        "schemas": list(iterate_schemas(schema)),
-    }
-    return render_to_string("api/docs_parts.html", context)
-
-
 def iterate_operations(schema: Json) -> Iterator[OperationDoc]:
+    schemas = schema["components"]["schemas"]
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             yield OperationDoc(
                 id=operation["operationId"],
+                group=operation["tags"][0],
                 method=method.upper(),
                 path=path,
                 summary=operation["summary"],
@@ -106,11 +82,39 @@ def iterate_operations(schema: Json) -> Iterator[OperationDoc]:
                     )
                     for status, answer in operation["responses"].items()
                 ),
+                examples=build_examples(method, path, operation, schemas),
             )
 
 
-def iterate_schemas(schema: Json) -> Iterator[SchemaDoc]:
-    for name, each in sorted(schema["components"]["schemas"].items()):
+def find_used_schemas(schema: Json, group: str) -> frozenset[str]:
+    """Return the names of the schemas of a group's operations, and of those inside of them."""
+    schemas = schema["components"]["schemas"]
+    operations = [each for methods in schema["paths"].values() for each in methods.values()]
+    waiting = {
+        name for each in operations if each["tags"] == [group] for name in _list_references(each)
+    }
+    used = set[str]()
+    while waiting:
+        used |= waiting
+        waiting = {inner for name in waiting for inner in _list_references(schemas[name])} - used
+    return frozenset(used)
+
+
+def _list_references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(reference := value.get("$ref"), str):
+            yield reference.rsplit("/", 1)[-1]
+        for inner in value.values():
+            yield from _list_references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _list_references(inner)
+
+
+def iterate_schemas(schema: Json, names: frozenset[str]) -> Iterator[SchemaDoc]:
+    schemas = schema["components"]["schemas"]
+    for name in sorted(names):
+        each = schemas[name]
         needed = each.get("required", [])
         yield SchemaDoc(
             name=name,

@@ -89,6 +89,7 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "glossary": "/docs/glossary.md",
         "decisions": "/docs/decisions/",
         "api": "/api/v1/docs",
+        "api-group": "/api/v1/docs/hosts",
     }
     return [
         *(Screen(name=name, path=path) for name, path in paths.items()),
