@@ -8,7 +8,16 @@ from collections.abc import Mapping
 
 #: Page → the operations that do the same.
 COVERED: Mapping[str, tuple[str, ...]] = {
-    "overview": ("GET /runs", "GET /hosts", "GET /projects", "GET /benchmarks", "GET /schedules"),
+    "overview": (
+        "GET /runs",
+        "GET /hosts",
+        "GET /projects",
+        "GET /benchmarks",
+        "GET /schedules",
+        "GET /alerts",
+        "GET /change-points",
+        "GET /history",
+    ),
     "runs": ("GET /runs",),
     "run": ("GET /runs/{run_id}",),
     "run-progress": ("GET /runs/{run_id}",),
