@@ -68,6 +68,8 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     with override_settings(
         STATIC_ROOT=str(tmp_path_factory.mktemp("static")),
+        # Django's live server would answer /docs/… with files of the working directory.
+        MEDIA_ROOT=str(tmp_path_factory.mktemp("media")),
         STORAGES={**settings.STORAGES, "staticfiles": plain},
         HOST_NETWORKS=ANYWHERE,
         SESSION_REQUESTS_A_MINUTE=0,

@@ -52,7 +52,7 @@ def _build_operation_rows(
 
 #: By URL name in `web/<area>/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_build_page_rows("favicon definition-schema command-line", see=ANYBODY),
+    **_build_page_rows("favicon definition-schema command-line documents document", see=ANYBODY),
     **_build_page_rows("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
     **_build_page_rows("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
     # Forges authenticate with a signature, clients of Codespeed with a token (as POST /results).

@@ -1,174 +1,81 @@
-"""The page with the API documentation, rendered from the schema without scripts."""
+"""The pages of the API documentation, rendered from the schema without scripts.
 
-import re
-from collections.abc import Iterator
+There is an index of all operations, and one page for each group with the schemas that it uses.
+"""
+
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.openapi.docs import DocsBase
 
+from orchestrator.api.operation_docs import (
+    OperationDoc,
+    find_used_schemas,
+    iterate_operations,
+    iterate_schemas,
+    render_description,
+)
 from orchestrator.api.served_openapi import load_document
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TypeName:
-    """A type in words, with a link to its schema if it is one of Pitwall's."""
+class Group:
+    """The operations with one tag, `name`."""
 
-    text: str
-    link: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldDoc:
     name: str
-    place: str
-    type: TypeName
-    required: bool
-    description: SafeString
+    operations: tuple[OperationDoc, ...]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerDoc:
-    status: str
-    description: SafeString
-    type: TypeName | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationDoc:
-    id: str
-    method: str
-    path: str
-    summary: str
-    description: SafeString
-    parameters: tuple[FieldDoc, ...]
-    body: TypeName | None
-    answers: tuple[AnswerDoc, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaDoc:
-    name: str
-    description: SafeString
-    values: tuple[str, ...]
-    fields: tuple[FieldDoc, ...]
+    @property
+    def title(self) -> str:
+        return self.name.capitalize()
 
 
 class DocsPage(DocsBase):
-    """A plain HTML page, allowed by the strict content security policy."""
+    """The index, a plain HTML page that the strict content security policy allows."""
 
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
         context = {
             "title": f"{api.title} API, version {api.version}",
             "description": render_description(api.description),
             "openapi_url": self.get_openapi_url(api, kwargs),
-            "parts": _render_parts(),
+            "groups": _load_groups().values(),
         }
         return render(request, "api/docs.html", context)
 
 
+@require_safe
+def group_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the operations of a group, with their parameters and examples."""
+    group = _load_groups().get(name)
+    if group is None:
+        raise Http404(f"there is no group {name} of operations")
+    context = {"group": group, "groups": _load_groups().values(), "parts": _render_parts(name)}
+    return render(request, "api/group.html", context)
+
+
 @cache
-def _render_parts() -> SafeString:
-    """Render all operations and schemas once per process; they are the same for all users."""
+def _load_groups() -> dict[str, Group]:
+    operations = list(iterate_operations(load_document().schema))
+    names = sorted({each.group for each in operations})
+    return {
+        name: Group(name=name, operations=tuple(each for each in operations if each.group == name))
+        for name in names
+    }
+
+
+@cache
+def _render_parts(name: str) -> SafeString:
+    """Render the operations and schemas of a group once per process; `name` is a known one."""
     schema = load_document().schema
     context = {
-        "operations": list(iterate_operations(schema)),
-        "schemas": list(iterate_schemas(schema)),
+        "operations": _load_groups()[name].operations,
+        "schemas": list(iterate_schemas(schema, find_used_schemas(schema, name))),
     }
     return render_to_string("api/docs_parts.html", context)
-
-
-def iterate_operations(schema: Json) -> Iterator[OperationDoc]:
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            yield OperationDoc(
-                id=operation["operationId"],
-                method=method.upper(),
-                path=path,
-                summary=operation["summary"],
-                description=render_description(operation.get("description", "")),
-                parameters=tuple(_describe_parameter(each) for each in operation["parameters"]),
-                body=_find_body_type(operation.get("requestBody", {})),
-                answers=tuple(
-                    AnswerDoc(
-                        status=str(status),
-                        description=render_description(answer["description"]),
-                        type=_find_body_type(answer),
-                    )
-                    for status, answer in operation["responses"].items()
-                ),
-            )
-
-
-def iterate_schemas(schema: Json) -> Iterator[SchemaDoc]:
-    for name, each in sorted(schema["components"]["schemas"].items()):
-        needed = each.get("required", [])
-        yield SchemaDoc(
-            name=name,
-            description=render_description(each.get("description", "")),
-            values=tuple(str(value) for value in each.get("enum", [])),
-            fields=tuple(
-                FieldDoc(
-                    name=field,
-                    place="",
-                    type=describe_type(details),
-                    required=field in needed,
-                    description=render_description(details.get("description", "")),
-                )
-                for field, details in each.get("properties", {}).items()
-            ),
-        )
-
-
-def render_description(text: str) -> SafeString:
-    """Render a description of the schema as HTML: text in backticks is code."""
-    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
-
-
-def describe_type(schema: Json) -> TypeName:
-    """Describe a JSON Schema in a few words: `list of RunOut`, `string (uuid) or null`."""
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[-1]
-        return TypeName(text=name, link=name)
-    if options := schema.get("anyOf"):
-        return _join_names(" or ".join, [describe_type(option) for option in options])
-    if items := schema.get("items"):
-        return _join_names(lambda names: f"list of {names[0]}", [describe_type(items)])
-    if parts := schema.get("prefixItems"):
-        return _join_names(
-            lambda names: f"[{', '.join(names)}]", [describe_type(part) for part in parts]
-        )
-    if values := schema.get("enum"):
-        return TypeName(text=" | ".join(str(value) for value in values), link=None)
-    kind = schema.get("type", "any")
-    return TypeName(text=f"{kind} ({schema['format']})" if "format" in schema else kind, link=None)
-
-
-def _join_names(join: Any, names: list[TypeName]) -> TypeName:
-    link = next((name.link for name in names if name.link), None)
-    return TypeName(text=join([name.text for name in names]), link=link)
-
-
-def _describe_parameter(parameter: Json) -> FieldDoc:
-    return FieldDoc(
-        name=parameter["name"],
-        place=parameter["in"],
-        type=describe_type(parameter["schema"]),
-        required=parameter["required"],
-        description=render_description(parameter.get("description", "")),
-    )
-
-
-def _find_body_type(holder: Json) -> TypeName | None:
-    for content in holder.get("content", {}).values():
-        return describe_type(content["schema"]) if "schema" in content else None
-    return None

@@ -17,6 +17,8 @@ from orchestrator.runs.states import RUN_ENDED, RunState
 
 #: At most this many changed cases of a contender are stored with its verdict.
 MAX_CHANGES = 200
+#: At most this many verdicts of cases are stored with it.
+MAX_CELLS = 300
 RUNS_AT_ONCE = 50
 _CHANGED = frozenset({"regressed", "improved"})
 
@@ -35,10 +37,19 @@ class CaseChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CellVerdict:
+    """The verdict of a case on a host."""
+
+    case: int
+    host: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCard:
     """`suspect`: the number of compared blocks with a suspect trial; `excluded`: of other blocks.
 
-    `changes`: regressions first, the largest first.
+    `changes`: regressions first, the largest first. `cells`: the verdicts of all cases.
     """
 
     baseline: Commit
@@ -48,6 +59,7 @@ class VerdictCard:
     excluded: int
     suspect: int
     changes: tuple[CaseChange, ...] = ()
+    cells: tuple[CellVerdict, ...] = ()
 
 
 def load_verdict_cards(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
@@ -89,6 +101,7 @@ def _to_columns(card: VerdictCard) -> list[Any]:
         card.excluded,
         card.suspect,
         [astuple(change) for change in card.changes],
+        [astuple(cell) for cell in card.cells],
     ]
 
 
@@ -103,8 +116,14 @@ def _from_columns(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]
             excluded=excluded,
             suspect=suspect,
             changes=tuple(map(_change, changes)),
+            cells=tuple(
+                CellVerdict(case=case, host=host, verdict=each)
+                for part in cells
+                for case, host, each in part
+            ),
         )
-        for baseline, contender, verdict, summary, excluded, suspect, changes in cards
+        # Older cards have no verdicts of cases.
+        for baseline, contender, verdict, summary, excluded, suspect, changes, *cells in cards
     ]
 
 
@@ -142,6 +161,10 @@ def _build_card(
         excluded=sum(case.excluded_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
         changes=tuple(_iterate_changes(report))[:MAX_CHANGES],
+        cells=tuple(
+            CellVerdict(case=row.case.pk, host=str(row.host.pk), verdict=str(row.verdict))
+            for row in report.cases[:MAX_CELLS]
+        ),
     )
 
 

@@ -1,7 +1,7 @@
-"""The short hashes of commits and their kind in the graph, cached in the process.
+"""The short hashes of commits, their dates and their kind in the graph, cached in the process.
 
-The hash of a commit never changes. Whether it is on the main line can change only with a fetch of
-the project's repository, so cache entries are valid for one fetch.
+The hash and the date of a commit never change. Whether it is on the main line can change only with
+a fetch of the project's repository, so cache entries are valid for one fetch.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,23 @@ DIGITS = 8
 MOST_REMEMBERED = 200_000
 
 _NAMES = """
-SELECT id, left(sha, %s), jsonb_array_length(parents) > 1, position IS NOT NULL AND NOT mainline
+SELECT id, left(sha, %s), jsonb_array_length(parents) > 1, position IS NOT NULL AND NOT mainline,
+    (committed_at AT TIME ZONE 'UTC')::date - date '1970-01-01'
 FROM benchmarks_commit WHERE id = ANY(%s)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CommitName:
-    """`side`: a merge brought it into the default branch; it is not on the main line."""
+    """`side`: a merge brought it into the default branch; it is not on the main line.
+
+    `day`: the date of the commit in UTC, in days since 1970.
+    """
 
     short: str
     merge: bool
     side: bool
+    day: int
 
 
 _known: dict[tuple[int, datetime | None], dict[int, CommitName]] = {}

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from orchestrator.benchmarks.models import Project
 from orchestrator.fleet.models import HostChange
 from orchestrator.histories.annotations import place_annotations
@@ -37,6 +39,7 @@ def build_history_data(series: SeriesHeader, branch: str = "") -> str:
                 {
                     "commit": encode_hashes([name.short for name in names]),
                     "position": encode_steps(line.points.position),
+                    "day": encode_steps(np.array([name.day for name in names], dtype=np.int64)),
                     **encode_columns(line.points, configurations),
                 }
             ),

@@ -9,6 +9,7 @@ from django.db.models import Count, Prefetch, Q, QuerySet, Sum, prefetch_related
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
+from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.models import Host
@@ -243,6 +244,20 @@ def _find_longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
         typical=longest(lambda left: left.typical),
         most=longest(lambda left: left.most),
     )
+
+
+def load_current_runs(
+    member: Member, limit: int, project: Project | None = None
+) -> list[tuple[Run, int, int]]:
+    """Return the newest runs that have not ended, each with its finished and all trials."""
+    unended = Job.objects.filter(Q(state=JobState.QUEUED) | Q(state__in=JOB_ACTIVE))
+    rows = load_runs(member).filter(pk__in=unended.values("run"))
+    runs = list((rows if project is None else rows.filter(**{RUNS_PROJECT: project}))[:limit])
+    counts: defaultdict[UUID, Counter[bool]] = defaultdict(Counter)
+    states = Trial.objects.filter(job__run__in=runs).order_by().values_list("job__run", "state")
+    for run, state, trials in states.annotate(Count("pk")) if runs else ():
+        counts[run][state != TrialState.PLANNED] += trials
+    return [(run, counts[run.pk][True], counts[run.pk].total()) for run in runs]
 
 
 def load_schedules(member: Member) -> QuerySet[Schedule]:

@@ -7,18 +7,32 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-#: Headings of the text are moved down by this many levels, below those of the page.
+#: Headings of a text inside a page are moved down by this many levels, below those of the page.
 _DEEPER = 1
 
 
 def as_html(text: str) -> SafeString:
     """Return the HTML without the title, since the page has one. Wide tables scroll."""
-    tokens = _MARKDOWN.parse(text)
+    tokens = parse(text)
     if tokens and tokens[0].tag == "h1":
         tokens = tokens[3:]
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1:]) + _DEEPER)}"
+    return render(tokens)
+
+
+def parse(text: str) -> list[Token]:
+    """Return the parts of a text. The caller may change them before it renders them."""
+    return _MARKDOWN.parse(text)
+
+
+def render(tokens: Sequence[Token]) -> SafeString:
+    for opening, inline, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        # A column without a title has no header.
+        if opening.type == "th_open" and not inline.content:
+            opening.tag = closing.tag = "td"
+    for token in tokens:
         # Pages allow no style attributes, so columns of numbers get a class.
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")

@@ -12,6 +12,7 @@ AREAS = (
     "channels",
     "comparisons",
     "forges",
+    "help",
     "history",
     "hosts",
     "imports",

@@ -85,6 +85,7 @@ def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
         "comparison": cycle_requests(comparisons),
         "comparison seen before": cycle_requests(comparisons[-AGAIN:]),
         "overview": cycle_requests(["/"]),
+        "overview of a project": cycle_requests([f"/?project={dataset.project}"]),
         "leaderboard": cycle_requests(["/reports/leaderboard/"]),
         "leaderboards of other commits": cycle_requests(
             f"/reports/leaderboard/?commit={sha[:12]}" for sha in dataset.full

@@ -19,7 +19,6 @@ function latencyLine(series, place) {
     borderDash: place === 0 ? [6, 4] : [],
     pointStyle: place === 0 ? "rectRot" : "circle",
     pointRadius: 4,
-    cubicInterpolationMode: "monotone",
   };
 }
 
@@ -33,7 +32,6 @@ function edge(points, key, fill, background) {
     pointHitRadius: 0,
     fill,
     backgroundColor: background,
-    cubicInterpolationMode: "monotone",
   };
 }
 
@@ -54,7 +52,6 @@ function quantileLines({ points }) {
       backgroundColor: ink,
       borderWidth: 2,
       pointRadius: 3,
-      cubicInterpolationMode: "monotone",
     },
   ];
 }

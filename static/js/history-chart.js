@@ -1,7 +1,7 @@
 // One chart of a history: a line for each series with the band of its intervals, and the overlay.
 import { colour, fade, formatTick } from "./charts.js";
 import { visiblePoints } from "./history-data.js";
-import { flagAt, loadedLines, overlay, verticalLines } from "./history-overlay.js";
+import { flagAt, isCut, loadedLines, overlay, verticalLines } from "./history-overlay.js";
 import { unitFor } from "./numbers.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
@@ -105,11 +105,18 @@ function update(chart) {
   y.grid = { color: current.grid };
   x.ticks.color = y.ticks.color = y.title.color = current.muted;
   x.ticks.callback = (rank) => view.nameAt(rank);
-  y.title.text = unit;
-  y.title.display = Boolean(unit);
+  // A small chart has no room for the name, which is its heading.
+  const name = view.relative || chart.height < 260 ? "" : config.title;
+  const title = [name, unit].filter(Boolean).join(", ");
+  y.title.text = title;
   Object.assign(y, axisLimits(chart, first, last));
   chart.data.own.verticalLines = verticalLines(chart);
   chart.update("none");
+  if (isCut(chart)) {
+    // The update has made new options.
+    chart.options.scales.y.title.text = `${title} (axis cut)`;
+    chart.update("none");
+  }
 }
 
 // A line, and the points of side branches next to it, as datasets of the chart.

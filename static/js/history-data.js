@@ -33,6 +33,7 @@ export function decodeHistory(answer) {
     commit: points.commit,
     position: cumulativeSums(points.position),
     at: cumulativeSums(points.at),
+    day: cumulativeSums(points.day),
     value: points.value,
     halfWidth: column("half_width").map((value) => (value === null ? null : Math.exp(value / 1e4))),
     trials: column("trials"),

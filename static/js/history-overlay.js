@@ -6,6 +6,11 @@ import { formatChange } from "./numbers.js";
 
 const FLAG = 11;
 
+// Whether the vertical axis does not begin at zero; an axis of changes has no beginning.
+export function isCut(chart) {
+  return !chart.data.own.view.relative && chart.scales.y.min > 0;
+}
+
 export function loadedLines(config) {
   return config.lines.filter((line) => line.data);
 }
@@ -90,10 +95,23 @@ export const overlay = {
     ctx.setLineDash([]);
     for (const line of loadedLines(config)) drawFoot(chart, line.data, ink);
     for (const flag of flagsOf(chart)) drawFlag(chart, flag, ink);
+    if (isCut(chart)) drawCut(chart, ink);
     drawPointer(chart, view, ink);
     ctx.restore();
   },
 };
+
+// Two strokes across the foot of the axis.
+function drawCut({ ctx, chartArea: { left, bottom } }, ink) {
+  ctx.strokeStyle = ink.text;
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  for (const up of [6, 11]) {
+    ctx.moveTo(left - 5, bottom - up + 3);
+    ctx.lineTo(left + 5, bottom - up - 3);
+  }
+  ctx.stroke();
+}
 
 // Next to the line if one of three rows has room; otherwise the line has no label.
 function drawLabel(ctx, line, at, area, labels, ink) {

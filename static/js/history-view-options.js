@@ -5,6 +5,7 @@ import { axisOf, lowerBound } from "./history-data.js";
 const LEAST_SPAN = 4;
 // Ranges are sums of fractions: 58.99999 is 59.
 const EPSILON = 1e-6;
+const DAY_MS = 86_400_000;
 
 export class ViewOptions {
   constructor(lines, { relative, onChange }) {
@@ -89,8 +90,17 @@ export class ViewOptions {
     return "";
   }
 
+  // The hash of a commit and its date, as two lines of a tick.
   nameAt(rank) {
-    return Number.isInteger(rank) ? this.shaAt(rank).slice(0, 7) : "";
+    if (!Number.isInteger(rank)) return "";
+    for (const line of this.loadedLines) {
+      const index = this.indexAt(line, rank);
+      if (index >= 0) {
+        const date = new Date(line.data.day[index] * DAY_MS).toISOString().slice(0, 10);
+        return [line.data.commit[index].slice(0, 7), date];
+      }
+    }
+    return "";
   }
 
   showRange(first, last, notify = true) {

@@ -56,7 +56,7 @@ function options(data) {
       x: { grid, ticks: { color: text } },
       y: {
         grid,
-        grace: "10%",
+        beginAtZero: true,
         title: { display: Boolean(data.unit), text: data.unit, color: text },
         ticks: { color: text, callback: formatTick },
       },

@@ -90,7 +90,12 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "public-overview": "/public/red/server/",
         "public-run": f"/public/red/server/runs/{ids['run']}/",
         "embed": f"/public/red/server/embed/{ids['series']}",
+        "documents": "/docs/",
+        "document": "/docs/contributing.md",
+        "glossary": "/docs/glossary.md",
+        "decisions": "/docs/decisions/",
         "api": "/api/v1/docs",
+        "api-group": "/api/v1/docs/hosts",
     }
     return [
         *(Screen(name=name, path=path) for name, path in paths.items()),

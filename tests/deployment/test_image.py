@@ -211,6 +211,8 @@ def _assert_pages(port: int) -> None:
         assert status == 200, path
         assert len(content) > 100
         assert "immutable" in headers["Cache-Control"], "its name tells its content"
+    for path in ("/docs/", "/docs/tutorial.md", "/docs/glossary.md", "/docs/decisions/"):
+        assert _get(port, path)[0] == 200, path
 
 
 def _assert_ticks(port: int) -> None:

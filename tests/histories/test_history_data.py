@@ -1,6 +1,7 @@
 """The compact data of a history says the same as its points."""
 
 import json
+from datetime import date
 from itertools import accumulate
 from typing import Any
 
@@ -37,6 +38,9 @@ def test_history_data_equal_the_points(lane: Lane) -> None:
     assert columns["commit"] == [point.commit.sha[:8] for point in points]
     assert columns["value"] == pytest.approx([point.value for point in points], rel=1e-5)
     assert list(accumulate(columns["position"])) == [0, 3, 6, 9, 12, 15]
+    assert list(accumulate(columns["day"])) == [
+        (point.commit.committed_at.date() - date(1970, 1, 1)).days for point in points
+    ]
     assert list(accumulate(columns["at"])) == [int(point.at.timestamp()) for point in points]
     for name, own in (("trials", "trials"), ("invalid", "excluded"), ("epoch", "epoch")):
         assert columns[name] == [getattr(point, own) for point in points]

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 
 #: Page → the operations that do the same.
 COVERED: Mapping[str, tuple[str, ...]] = {
-    "overview": ("GET /runs", "GET /hosts", "GET /projects", "GET /benchmarks", "GET /schedules"),
+    "overview": (
+        "GET /runs",
+        "GET /hosts",
+        "GET /projects",
+        "GET /benchmarks",
+        "GET /schedules",
+        "GET /alerts",
+        "GET /change-points",
+        "GET /history",
+    ),
     "runs": ("GET /runs",),
     "run": ("GET /runs/{run_id}",),
     "run-progress": ("GET /runs/{run_id}",),
@@ -227,5 +236,6 @@ NOT_COVERED: Mapping[str, str] = {
     "team-switch": "a token is of one team",
     "forge-hook": "forges send to it, and prove with a signature who they are",
     **dict.fromkeys(("badge-value", "badge-verdict", "embed"), _PICTURE),
-    **dict.fromkeys(("favicon", "command-line", "definition-schema"), _FILE),
+    **dict.fromkeys(("favicon", "command-line", "definition-schema", "documents", "document"),
+                    _FILE),
 }  # fmt: skip

@@ -63,6 +63,7 @@ OF_PAGES = {
     "trial-artifact name": "tool.json", "report ending": "csv", "audit ending": "csv",
     "badge project": "server", "badge slug": "long", "profile slug": "any",
     "case project": "server", "case slug": "many",
+    "document name": "tutorial.md",
 }  # fmt: skip
 OF_OPERATIONS = {"project": "server", "benchmark": "many", "version": 1, "name": "connections"}
 OF_ONE = {"/trials/{trial_id}/artifacts/{name}": {"name": "tool.json"}}

@@ -29,7 +29,7 @@ from orchestrator.histories import annotations
 from orchestrator.regressions.change_points import find_series
 from orchestrator.results.models import Series
 
-router = Router(tags=["annotations"])
+router = Router(tags=["histories"])
 
 ANNOTATION = "/annotations/{uuid:annotation_id}"
 

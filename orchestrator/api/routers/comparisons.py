@@ -21,7 +21,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
 
-router = Router(tags=["results"])
+router = Router(tags=["comparisons"])
 
 
 def _describe_file(media: str, what: str) -> dict[str, Any]:

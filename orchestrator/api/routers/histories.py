@@ -17,7 +17,7 @@ from orchestrator.histories.response import build_response, compress_text
 from orchestrator.histories.series_header import build_empty_header, find_series_header_by_names
 from orchestrator.results.models import Series
 
-router = Router(tags=["results"])
+router = Router(tags=["histories"])
 
 
 class _SeriesNames(NamedTuple):

@@ -32,7 +32,7 @@ from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import load_run, load_trial
 
-router = Router(tags=["results"])
+router = Router(tags=["trials"])
 
 _FILE: dict[str, Any] = {
     "responses": {

@@ -28,7 +28,7 @@ from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.report_spec import parse
 from orchestrator.runs.selectors import load_run
 
-router = Router(tags=["results"])
+router = Router(tags=["reports"])
 
 
 def _describe_file(media: str, what: str) -> dict[str, Any]:

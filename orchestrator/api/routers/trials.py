@@ -13,7 +13,7 @@ from orchestrator.measurements.selectors import load_artifact, load_trial_detail
 from orchestrator.measurements.trial_files import load_result
 from orchestrator.runs.selectors import load_trial
 
-router = Router(tags=["results"])
+router = Router(tags=["trials"])
 
 
 @router.get("/trials/{uuid:trial_id}", response=TrialOut, summary="Show a trial")

@@ -134,10 +134,10 @@ class SeriesOut(Schema):
 class ColumnsOut(Schema):
     """A list per property with an entry per point; a single value if all entries are equal.
 
-    `at` and `position`: the first entry is a value, each other is the difference to the previous
-    one. `half_width`: ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001;
-    null without one. `value` has six significant digits; null if no trial is valid. `configuration`
-    numbers the measured configurations.
+    `at`, `position` and `day`: the first entry is a value, each other is the difference to the
+    previous one. `half_width`: ln(high / value) = ln(value / low) of the 95 % interval, in units of
+    0.0001; null without one. `value` has six significant digits; null if no trial is valid.
+    `configuration` numbers the measured configurations.
     """
 
     at: list[int] | int
@@ -151,10 +151,11 @@ class ColumnsOut(Schema):
 
 
 class PointColumnsOut(ColumnsOut):
-    """`commit`: the first eight digits of the hash."""
+    """`commit`: the first eight digits of the hash; `day`: its date, in days since 1970."""
 
     commit: list[str]
     position: list[int]
+    day: list[int]
 
 
 class OtherColumnsOut(ColumnsOut):

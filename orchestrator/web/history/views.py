@@ -61,6 +61,7 @@ from orchestrator.web.history.presenters import (
     compare_url,
     select_history,
 )
+from orchestrator.web.history_drawing import draw_history
 from orchestrator.web.redirects import read_back, redirect_back
 from orchestrator.web.refs import find_chosen_benchmark
 
@@ -209,6 +210,7 @@ def _build_history_context(
         "line": line,
         "rows": rows,
         "table": table,
+        "drawing": draw_history(shown),
         "nothing_valid": shown.points and all(each.value is None for each in shown.points),
         "tables": [
             (each, _build_address(query, table=str(each.number))) for each in selection.lines

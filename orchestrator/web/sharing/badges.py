@@ -1,6 +1,5 @@
-"""The text and shape of badges and embedded charts."""
+"""The text and shape of badges."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.pitwall.units import format_value
@@ -9,7 +8,6 @@ from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
 from orchestrator.histories.branches import BranchLine, load_branch_line
 from orchestrator.histories.histories import Part, load_series_history
-from orchestrator.histories.reports import History, HistoryPoint
 from orchestrator.results.models import Series
 from orchestrator.runs.selectors import RUNS_PROJECT, load_runs
 from orchestrator.runs.states import RunState
@@ -56,19 +54,6 @@ class Badge:
         return self.left + self.right / 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """A history as a picture of `width` by `height`: its line, the band of its intervals, dots."""
-
-    line: str
-    band: str
-    dots: Sequence[tuple[float, float, HistoryPoint]]
-    top: str
-    bottom: str
-    width: int
-    height: int
-
-
 def build_value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
     """Return the latest value of a series; "unknown" if no trial of it counts."""
     history = load_series_history(series, branch, Part(limit=1))
@@ -101,41 +86,6 @@ def build_verdict_badge(
         colour=_COLOURS.get(card.verdict, _UNSURE),
         title=f"{name}: {card.verdict}, commit {card.contender.short_sha} against "
         f"{card.baseline.short_sha}",
-    )
-
-
-def draw_history(history: History, width: int = 640, height: int = 220) -> Drawing | None:
-    """Return the drawing; None if fewer than two points have a value."""
-    points = [each for each in history.points if each.value is not None]
-    if len(points) < 2:
-        return None
-    bounds = [each.interval or (each.value or 0.0, each.value or 0.0) for each in points]
-    low, high = min(b for b, _ in bounds), max(b for _, b in bounds)
-    room = 0.15 * (high - low) or 0.1 * abs(high) or 1.0
-    low, high = low - room, high + room
-
-    def format_point(place: int, value: float) -> str:
-        return f"{x(place):.1f},{y(value):.1f}"
-
-    def x(place: int) -> float:
-        return 8 + (width - 16) * place / (len(points) - 1)
-
-    def y(value: float) -> float:
-        return height * (high - value) / (high - low)
-
-    upper = [format_point(place, bound[1]) for place, bound in enumerate(bounds)]
-    lower = [format_point(place, bound[0]) for place, bound in enumerate(bounds)]
-    return Drawing(
-        line=" ".join(format_point(place, each.value or 0.0) for place, each in enumerate(points)),
-        band=" ".join([*upper, *reversed(lower)]),
-        dots=[
-            (round(x(place), 1), round(y(each.value or 0.0), 1), each)
-            for place, each in enumerate(points)
-        ],
-        top=format_value(high, history.unit),
-        bottom=format_value(low, history.unit),
-        width=width,
-        height=height,
     )
 
 

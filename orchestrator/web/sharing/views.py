@@ -39,12 +39,12 @@ from orchestrator.reports.shared_pages import resolve_shared_page
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.confirmations import Confirmation, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.history_drawing import draw_history
 from orchestrator.web.middleware import POLICY
 from orchestrator.web.sharing.badges import (
     Badge,
     build_value_badge,
     build_verdict_badge,
-    draw_history,
 )
 from orchestrator.web.sharing.forms import PublicForm, ShareForm
 

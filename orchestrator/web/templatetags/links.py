@@ -1,13 +1,14 @@
-"""Template tags for links that appear only to users who may follow them."""
+"""Template tags for links that appear only to users who may follow them, and links in messages."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
 from django import template
 from django.template import Context
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from orchestrator.web.access import get_visitor
 from orchestrator.web.visitor_links import is_open_to_visitor
@@ -16,6 +17,17 @@ register = template.Library()
 
 #: Options of a link that are HTML attributes; all others are parameters of its query.
 _ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
+_RUN = re.compile(r"\brun ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
+
+
+@register.filter
+def run_links(message: str) -> SafeString:
+    """Return a message with a link for each run that it names by its id."""
+
+    def replace(match: re.Match[str]) -> str:
+        return format_html('<a href="{}">run {}</a>', reverse("run", args=[match[1]]), match[1][:8])
+
+    return mark_safe(_RUN.sub(replace, escape(message)))
 
 
 @register.simple_block_tag(takes_context=True)

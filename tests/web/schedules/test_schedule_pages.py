@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.runs.models import Schedule
-from tests.support.html_pages import field_error, get_text
+from tests.support.html_pages import element, field_error, get_text
 from tests.support.world import World
 
 
@@ -35,6 +35,17 @@ def test_a_schedule_is_created_enabled_disabled_and_deleted(world: World, alice:
 
     alice.post(reverse("schedule-delete", args=[schedule.pk]))
     assert not Schedule.objects.exists()
+
+
+def test_the_last_run_is_a_link(world: World, alice: Client) -> None:
+    alice.post(reverse("run-new"), _data())
+    message = f"9e1f013550: started run {world.run.pk} <b>"
+    Schedule.objects.update(last_message=message)
+    page = alice.get(reverse("schedules"))
+    link = element(page, f"td a[href='{reverse('run', args=[world.run.pk])}']")
+    assert get_text(link) == f"run {str(world.run.pk)[:8]}"
+    assert str(world.run.pk) not in get_text(page)
+    assert "&lt;b&gt;" in page.content.decode()
 
 
 @pytest.mark.parametrize(
