@@ -65,10 +65,10 @@ def _build_request(args: argparse.Namespace) -> dict[str, Any]:
 
 def _build_selection(args: argparse.Namespace) -> dict[str, Any]:
     if args.last is not None:
-        return {"source": "last", "count": args.last}
+        return {"commits": "last", "count": args.last}
     if args.tags is not None:
-        return {"source": "tags", "tags": args.tags}
+        return {"commits": "tags", "tags": args.tags}
     first, dots, last = args.range.partition("..")
     if not first or not dots:
         raise NoAnswerError(f"--range {args.range}: expected FIRST..LAST, such as v1.0..main")
-    return {"source": "range", "since": first, "until": last}
+    return {"commits": "range", "since": first, "until": last}

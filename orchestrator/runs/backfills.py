@@ -256,7 +256,7 @@ def _leave_out_measured(plans: Sequence[RunPlan]) -> tuple[list[RunPlan], list[S
 
 
 #: A commit, the version of a definition, a host and a case for which there are counted trials.
-_Measured = set[tuple[int, int, UUID, str]]
+_Measured = set[tuple[int, UUID, UUID, str]]
 
 
 def _load_measured(plans: Sequence[RunPlan]) -> _Measured:

@@ -37,7 +37,7 @@ def test_a_backfill_is_estimated_started_shown_and_cancelled(world, alice):
 
 def test_an_impossible_request_is_refused_with_the_field(alice):
     for changes, field in (
-        ({"source": "range"}, "since"),
+        ({"commits": "range"}, "since"),
         ({"branch": "nope"}, "branch"),
         ({"hosts": ["nowhere"]}, "hosts"),
     ):

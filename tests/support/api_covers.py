@@ -133,7 +133,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     "reference-catalogue": ("POST /references/published",),
     "reference-remove": ("DELETE /references/{reference_id}",),
     "backfills": ("GET /backfills",),
-    "backfill-new": ("POST /backfills", "POST /backfills/plan", "GET /benchmarks", "GET /hosts"),
+    "backfill-new": ("POST /backfills", "GET /benchmarks", "GET /hosts"),
     "backfill": ("GET /backfills/{backfill_id}",),
     "backfill-cancel": ("POST /backfills/{backfill_id}/cancel",),
     "schedules": ("GET /schedules",),

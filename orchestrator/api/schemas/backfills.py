@@ -41,7 +41,7 @@ class BackfillIn(Schema, extra="forbid"):
 
     benchmark: Text
     project: Text | None = None
-    source: CommitSource = CommitSource.LAST
+    commits: CommitSource = CommitSource.LAST
     branch: Text = ""
     count: Annotated[Whole, Field(ge=1, le=MOST_LOOKED_AT)] = 20
     every: Annotated[Whole, Field(ge=1, le=MOST_LOOKED_AT)] = 1
@@ -62,7 +62,7 @@ class BackfillIn(Schema, extra="forbid"):
             benchmark=self.benchmark,
             project=self.project,
             selection=CommitSelection(
-                source=self.source,
+                source=self.commits,
                 branch=self.branch,
                 count=self.count,
                 every=self.every,
@@ -147,7 +147,7 @@ def backfill_summary_out(backfill: Backfill) -> BackfillSummaryOut:
         benchmark=backfill.benchmark.slug,
         project=backfill.benchmark.project.slug,
         selection=backfill.selection,
-        created_by=backfill.created_by and backfill.created_by.get_username(),
+        created_by=backfill.created_by.get_username() if backfill.created_by else None,
         created_at=backfill.created_at,
         url=build_api_url(f"backfills/{backfill.pk}"),
         web_url=build_web_url("backfill", backfill.pk),
