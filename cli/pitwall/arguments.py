@@ -32,6 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _run(commands.add_parser("run", help="start a run, and wait for it with --wait"))
     _add_wait(commands.add_parser("wait", help="wait until a run has ended"))
+    _backfill(commands.add_parser("backfill", help="measure earlier commits, one run each"))
     _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
     _import(commands.add_parser("import", help="send finished results, or a history, from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
@@ -73,6 +74,33 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--wait", action="store_true", help="wait until the run has ended")
     _add_timeout(run)
     run.add_argument("--json", action="store_true", help="print the run, not only its id")
+
+
+def _backfill(backfill: argparse.ArgumentParser) -> None:
+    backfill.add_argument("--benchmark", "-b", required=True, metavar="NAME")
+    _add_project(backfill)
+    commits = backfill.add_mutually_exclusive_group(required=True)
+    commits.add_argument("--last", type=int, metavar="N", help="the last commits of the branch")
+    commits.add_argument(
+        "--tags", nargs="?", const="*", metavar="PATTERN", help="all tags, or those such as 'v2.*'"
+    )
+    commits.add_argument("--range", metavar="FIRST..LAST", help="both included")
+    backfill.add_argument("--branch", metavar="NAME", help="default: the default branch")
+    backfill.add_argument("--every", type=int, metavar="K", help="1 in K of these commits")
+    backfill.add_argument(
+        "--hosts", action="append", required=True, metavar="NAME,…",
+        help="host names, profile:NAME or tag:NAME; may be repeated",
+    )  # fmt: skip
+    backfill.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
+    backfill.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
+    backfill.add_argument(
+        "--again", action="store_true",
+        help="also commits that are measured already, or failed in an earlier backfill",
+    )  # fmt: skip
+    backfill.add_argument(
+        "--start", action="store_true", help="start it (default: only show the estimate)"
+    )
+    backfill.add_argument("--json", action="store_true", help="print the response of the API")
 
 
 def _add_wait(wait: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Optional
 
 from .arguments import build_parser
+from .backfilling import run_backfill
 from .bar import Progress
 from .client import Client
 from .comparing import compare
@@ -57,6 +58,8 @@ def _run_command(args: argparse.Namespace, progress: Progress) -> int:
     client = Client(args.url, _read_token(args.token_file), report=progress.print_line)
     if args.command == "run":
         return start_run(args, client, progress)
+    if args.command == "backfill":
+        return run_backfill(args, client, progress)
     if args.command == "wait":
         return _wait_for_run(args, client, progress)
     if args.command == "compare":

@@ -74,23 +74,23 @@ PAGES: Mapping[str, PageRow] = {
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
-        import schedules benchmarks members sharing settings-quotas project-badges badge-value
-        badge-verdict embed channel delivery project-fetch""",
+        import schedules backfills backfill benchmarks members sharing settings-quotas
+        project-badges badge-value badge-verdict embed channel delivery project-fetch""",
         see=VIEWER,
     ),
     # Forms that viewers may view, to learn what can be requested.
     **_build_page_rows(
-        """run-new benchmark-new benchmark project-new project-import report-edit reference-import
-        import-new profiles settings alerts-change report-save""",
+        """run-new backfill-new benchmark-new benchmark project-new project-import report-edit
+        reference-import import-new profiles settings alerts-change report-save""",
         see=VIEWER,
         do=MEMBER,
     ),
     **_build_page_rows("run-preview benchmark-check team-switch", do=VIEWER),
     **_build_page_rows(
-        """run-rerun run-pin run-cancel run-cancel-part run-measure-now history-baseline
-        annotation-new annotation-edit history-dismiss history-confirm alert-change alert-confirm
-        host-golden host-calibrate host-maintenance host-release benchmark-repository-definition
-        project-pin case-visibility reference-catalogue import-start import-discard
+        """backfill-cancel run-rerun run-pin run-cancel run-cancel-part run-measure-now
+        history-baseline annotation-new annotation-edit history-dismiss history-confirm
+        alert-change alert-confirm host-golden host-calibrate host-maintenance host-release
+        benchmark-repository-definition project-pin case-visibility reference-catalogue import-start import-discard
         schedule-enable channel-test delivery-redeliver forge-answer project-fetch-now
         catalogue-run""",
         do=MEMBER,
@@ -191,6 +191,9 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /results/imports/{import_id}
         GET /runs
         POST /runs/plan
+        GET /backfills
+        GET /backfills/{backfill_id}
+        POST /backfills/plan
         GET /runs/{run_id}
         GET /runs/{run_id}/trials
         GET /schedules
@@ -210,6 +213,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
     ),
     **_build_operation_rows(
         """
+        POST /backfills
+        POST /backfills/{backfill_id}/cancel
         POST /runs
         POST /runs/{run_id}/cancel
         POST /runs/{run_id}/measure-now

@@ -8,6 +8,7 @@ from orchestrator.api.once import run_once
 from orchestrator.api.openapi import DescribedAPI
 from orchestrator.api.routers import (
     annotations,
+    backfills,
     builds,
     calibrations,
     catalogue,
@@ -55,10 +56,10 @@ add_handlers(api)
 api.add_decorator(run_once, mode="operation")
 api.add_decorator(wrap_operation, mode="view")
 PARTS = (
-    runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
-    projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,
-    annotations, team, pull_requests, channels, forges, repository_access, sharing, validity,
-    deletions, unknown,
+    runs, schedules, backfills, builds, comparisons, histories, latencies, reports, results,
+    catalogue, projects, references, load_tools, hosts, fleet, calibrations, trials, retention,
+    changes, annotations, team, pull_requests, channels, forges, repository_access, sharing,
+    validity, deletions, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -203,6 +203,19 @@ class Repository:
         )
         return listed.split()
 
+    def tag_tips(self) -> list[tuple[str, str]]:
+        """Return all tags of commits with the hashes of these, newest first."""
+        if not is_repository(self._mirror):
+            return []
+        listed = self._git(
+            "for-each-ref", "--sort=-creatordate",
+            "--format=%(if)%(*objectname)%(then)%(*objectname) %(*objecttype)"
+            "%(else)%(objectname) %(objecttype)%(end) %(refname:lstrip=2)",
+            "refs/tags",
+        )  # fmt: skip
+        rows = (line.split(" ", 2) for line in listed.split("\n") if line)
+        return [(name, sha) for sha, kind, name in rows if kind == "commit"]
+
     def tagged(self) -> set[str] | None:
         """Return the hashes of tagged objects as of the last fetch; None without a mirror."""
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")

@@ -1,4 +1,4 @@
-"""The action of a due schedule: one run, or one run for each new commit of its branch."""
+"""The action of a due schedule: one run, or one run for each new commit of its branch or tags."""
 
 import logging
 from datetime import datetime
@@ -60,7 +60,7 @@ def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
 def _start(schedule: Schedule, now: datetime) -> None:
     """Start the runs; names are from a fetch that started after the schedule was first due."""
     with resolve_after_fetch(lambda: schedule.fetch_requested_at, tries=TRIES_UNWATCHED):
-        message = _start_for_new_commits(schedule) if schedule.branch else _start_run(schedule)
+        message = _start_for_new_commits(schedule) if schedule.follows else _start_run(schedule)
     schedules.record_outcome(schedule=schedule, now=now, message=message)
 
 
@@ -71,9 +71,12 @@ def _start_for_new_commits(schedule: Schedule) -> str:
     except FetchRunningError:
         raise
     except PitwallError as error:
-        return f"the branch {schedule.branch} could not be read: {error}"
+        what = f"the branch {schedule.branch}" if schedule.branch else f"tags {schedule.tags}"
+        return f"{what} could not be read: {error}"
     messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in commits.shas]
     schedule.seen_sha = commits.tip
+    if schedule.tags:
+        schedule.seen_tags = list(commits.tags)
     return "; ".join([*messages, *_format_skipped_commits(commits)]) if messages else ""
 
 

@@ -14,6 +14,8 @@ from uuid import UUID
 #: A job rises by one level each time it has waited this long, at most MAX_RISE levels.
 AGEING_S = 1800.0
 MAX_RISE = 4
+#: The priority that waiting does not raise (models.Priority.BACKGROUND).
+BACKGROUND = -2
 #: After this time a job that needs several hosts keeps those that become free.
 HOLD_AFTER_S = 60.0
 
@@ -44,6 +46,8 @@ class WaitingJob:
 
     @property
     def level(self) -> int:
+        if self.priority <= BACKGROUND:
+            return self.priority
         return self.priority + min(MAX_RISE, int(self.waited_s // AGEING_S))
 
 

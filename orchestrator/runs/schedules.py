@@ -14,13 +14,15 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
+from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.database.clock import read_database_time
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
+from orchestrator.runs.earlier_commits import load_tags
 from orchestrator.runs.models import HostRole, Schedule
-from orchestrator.runs.new_commits import load_tip
+from orchestrator.runs.new_commits import load_newest_tagged, load_tip
 from orchestrator.runs.plans import RunRequest, plan_run
 
 #: The interval of checks of a branch for new commits.
@@ -34,15 +36,16 @@ PAUSES = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchedule:
-    """What a schedule measures, and either the times (`cron`) or the `branch` that start it.
+    """What a schedule measures, and one start: the times (`cron`), a `branch` or `tags`.
 
-    The refs are those of a RunRequest. With a branch, the new commit is the contender and none is
-    named; the plan is checked for its newest commit.
+    The refs are those of a RunRequest. With a branch or a pattern of tags, the new commit is the
+    contender and none is named; the plan is checked for its newest commit.
     """
 
     name: str
     cron: str = ""
     branch: str = ""
+    tags: str = ""
     benchmark: str
     baseline_ref: str = ""
     contender_ref: str = ""
@@ -57,6 +60,10 @@ class NewSchedule:
     budget_s: float | None = None
     priority: str = "normal"
     project: str | None = None
+
+    @property
+    def follows(self) -> bool:
+        return bool(self.branch or self.tags)
 
 
 def describe_times(cron: str) -> str:
@@ -91,9 +98,11 @@ def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> S
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.load_schedule(member, schedule_id)
     fields = _build_fields(member, new)
-    if schedule.branch == new.branch and schedule.benchmark == fields["benchmark"]:
+    followed = (schedule.branch, schedule.tags, schedule.benchmark)
+    if followed == (new.branch, new.tags, fields["benchmark"]):
         # Commits since the last check must still be measured.
         fields.pop("seen_sha")
+        fields.pop("seen_tags")
     for name, value in fields.items():
         setattr(schedule, name, value)
     schedule.created_by = member.user
@@ -105,26 +114,29 @@ def _build_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
     now = utc_now()
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
-    if new.cron and new.branch:
+    if sum(map(bool, (new.cron, new.branch, new.tags))) > 1:
         raise InvalidRequestError(
-            "a schedule starts at times or for the commits of a branch: omit one of them",
-            field="branch",
+            "a schedule starts at times, for the commits of a branch or for tags: name one of them",
+            field="tags" if new.tags else "branch",
         )
     # Before any lookup: an invalid time is the most likely mistake.
-    next_at = now + LOOK_EVERY if new.branch else compute_next_time(new.cron, now)
+    next_at = now + LOOK_EVERY if new.follows else compute_next_time(new.cron, now)
     benchmark = benchmarks.load_benchmark(member, new.benchmark, new.project)
-    seen = load_tip(benchmark.project, new.branch) if new.branch else ""
-    plan = plan_run(member=member, request=_build_request_at_tip(new, seen))
+    tip = _load_tip(benchmark.project, new)
+    plan = plan_run(member=member, request=_build_request_at_tip(new, tip))
+    tags = [name for name, _ in load_tags(benchmark.project, new.tags)] if new.tags else None
     elsewhere = [{HostRole.TARGET.value: name} for name in new.hosts if ":" in name]
     return {
         "benchmark": benchmark,
         "name": new.name.strip()[:100],
-        "cron": "" if new.branch else new.cron,
+        "cron": new.cron,
         "branch": new.branch,
-        "seen_sha": seen,
+        "tags": new.tags,
+        "seen_sha": tip if new.branch else "",
+        "seen_tags": tags,
         "baseline_ref": new.baseline_ref,
-        "contender_ref": "" if new.branch else new.contender_ref,
-        "second_contender_ref": "" if new.branch else new.second_contender_ref,
+        "contender_ref": "" if new.follows else new.contender_ref,
+        "second_contender_ref": "" if new.follows else new.second_contender_ref,
         "placements": [*elsewhere, *map(dict, new.placements)],
         "cases": new.cases.strip(),
         "pairwise": new.pairwise,
@@ -172,8 +184,10 @@ def set_schedule_enabled(*, member: Member, schedule_id: UUID, enabled: bool) ->
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.load_schedule(member, schedule_id)
     # Commits from the time when it was disabled are skipped: it starts with the next check.
-    next_at = utc_now() if schedule.branch else compute_next_time(schedule.cron, utc_now())
-    Schedule.objects.filter(pk=schedule.pk).update(enabled=enabled, next_at=next_at, seen_sha="")
+    next_at = utc_now() if schedule.follows else compute_next_time(schedule.cron, utc_now())
+    Schedule.objects.filter(pk=schedule.pk).update(
+        enabled=enabled, next_at=next_at, seen_sha="", seen_tags=None
+    )
     action = "schedule.enabled" if enabled else "schedule.disabled"
     record_audit(member=member, action=action, subject=schedule)
 
@@ -202,7 +216,7 @@ def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | Non
 
 def record_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> None:
     """Move the schedule to its next time; several missed times cause one start."""
-    later = now + LOOK_EVERY if schedule.branch else compute_next_time(schedule.cron, now)
+    later = now + LOOK_EVERY if schedule.follows else compute_next_time(schedule.cron, now)
     changes: dict[str, Any] = {
         "next_at": later,
         "not_before": None,
@@ -213,7 +227,9 @@ def record_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> N
         changes |= {"last_at": utc_now(), "last_message": message[:2000]}
     elif schedule.last_message.startswith(_WAITING):
         changes["last_message"] = ""
-    Schedule.objects.filter(pk=schedule.pk).update(**changes, seen_sha=schedule.seen_sha)
+    Schedule.objects.filter(pk=schedule.pk).update(
+        **changes, seen_sha=schedule.seen_sha, seen_tags=schedule.seen_tags
+    )
 
 
 def wait_for_fetch(schedule: Schedule, *, now: datetime, problem: str = "") -> None:
@@ -253,7 +269,14 @@ def reschedule(schedule: Schedule, *, now: datetime) -> None:
 def build_new_request(member: Member, new: NewSchedule) -> RunRequest:
     """Return the request for a run that it would start now."""
     benchmark = benchmarks.load_benchmark(member, new.benchmark, new.project)
-    return _build_request_at_tip(new, load_tip(benchmark.project, new.branch) if new.branch else "")
+    return _build_request_at_tip(new, _load_tip(benchmark.project, new))
+
+
+def _load_tip(project: Project, new: NewSchedule) -> str:
+    """Return the newest commit that it follows; empty if it starts at times."""
+    if new.tags:
+        return load_newest_tagged(project, new.tags)
+    return load_tip(project, new.branch) if new.branch else ""
 
 
 def _build_request_at_tip(new: NewSchedule, tip: str) -> RunRequest:

@@ -22,6 +22,7 @@ from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
 from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
+    Backfill,
     HostRole,
     IdempotencyKey,
     Job,
@@ -86,6 +87,28 @@ def _create_run(
     """Return the run, and its jobs with the number of trials of each."""
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
+    return _store_run(member, request, plan, trigger, schedule=schedule, seed=seed)
+
+
+def create_planned_run(
+    *, member: Member, request: RunRequest, plan: RunPlan, backfill: Backfill
+) -> Run:
+    """Queue a run of a backfill, which has been planned already."""
+    member.require(Role.MEMBER, to="start a run")
+    run, _ = _store_run(member, request, plan, Trigger.BACKFILL, backfill=backfill)
+    return run
+
+
+def _store_run(
+    member: Member,
+    request: RunRequest,
+    plan: RunPlan,
+    trigger: str,
+    *,
+    schedule: Schedule | None = None,
+    backfill: Backfill | None = None,
+    seed: int | None = None,
+) -> tuple[Run, dict[Job, int]]:
     with span("create run"), transaction.atomic():
         quotas = lock_quotas(member.team)
         check_storage(team=member.team, quotas=quotas)
@@ -96,6 +119,7 @@ def _create_run(
             trigger=trigger,
             requested_by=member.actor,
             schedule=schedule,
+            backfill=backfill,
             cases=request.cases.strip(),
             pairwise=request.pairwise,
             rounds=plan.rounds,

@@ -54,8 +54,13 @@ _GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(
             name="runs",
             title="Runs",
-            prefixes=("run", "trial", "validity", "schedule", "import", "build-log"),
-            tabs=(("runs", "Runs"), ("schedules", "Schedules"), ("imports", "Imports")),
+            prefixes=("run", "trial", "validity", "schedule", "backfill", "import", "build-log"),
+            tabs=(
+                ("runs", "Runs"),
+                ("schedules", "Schedules"),
+                ("backfills", "Backfills"),
+                ("imports", "Imports"),
+            ),
         ),
         Section(
             name="compare",

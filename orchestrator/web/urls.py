@@ -7,6 +7,7 @@ from orchestrator.web import downloads
 AREAS = (
     "account",
     "alerts",
+    "backfills",
     "benchmarks",
     "catalogue",
     "channels",

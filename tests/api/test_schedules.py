@@ -72,3 +72,13 @@ def test_viewers_and_strangers_cannot_change_schedules(alice, bob, mallory):
         assert client.delete(path).status_code == status
     assert bob.post("schedules", build_schedule_body(name="other")).status_code == 403
     assert Schedule.objects.get().enabled
+
+
+def test_a_schedule_follows_tags(world, alice):
+    made = alice.post("schedules", build_schedule_body(cron=None, contender=None, tags="v*")).json()
+    assert (made["tags"], made["branch"], made["cron"]) == ("v*", None, None)
+    path = f"schedules/{made['id']}"
+    assert alice.get(path).json() == made
+    for changes in ({"branch": "main"}, {"contender": "main"}, {"tags": ""}):
+        body = build_schedule_body(cron=None, contender=None, tags="v*", name="other")
+        assert alice.post("schedules", {**body, **changes}).status_code == 422

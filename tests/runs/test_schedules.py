@@ -340,3 +340,56 @@ def test_the_wait_message_is_cleared_when_the_repository_returns(
     claim_schedules()
     following.refresh_from_db()
     assert (following.last_message, following.fetch_requested_at) == ("", None)
+
+
+@pytest.fixture
+def following_tags(personas: Personas, tmp_path: Path) -> Schedule:
+    """A schedule of the tags v*, of which one exists."""
+    project, _ = make_project(personas.alice, tmp_path / "origin")
+    git(tmp_path / "origin", "tag", "v1")
+    fetch_now(project)
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    new = NewSchedule(name="releases", tags="v*", benchmark="hello", hosts=("here",))
+    return create_schedule(member=personas.alice, new=new)
+
+
+def test_each_new_tag_is_measured_exactly_once(following_tags: Schedule, tmp_path: Path) -> None:
+    start_due_runs(following_tags)
+    assert not Run.objects.exists()
+
+    sha = commit_files(tmp_path / "origin", {"file.txt": "new\n"}, 9)
+    git(tmp_path / "origin", "tag", "-a", "-m", "two", "v2", at=900)
+    git(tmp_path / "origin", "tag", "v2-again")
+    git(tmp_path / "origin", "tag", "nightly")
+    start_due_runs(following_tags)
+    run = Run.objects.get()
+    assert run.variants.last().commit.sha == sha
+    assert (run.trigger, run.schedule) == ("schedule", following_tags)
+
+    git(tmp_path / "origin", "tag", "--force", "v1", "main~1")
+    start_due_runs(following_tags)
+    start_due_runs(following_tags)
+    assert Run.objects.count() == 1
+
+
+def test_tags_created_while_a_schedule_is_off_are_skipped(
+    following_tags: Schedule, personas: Personas, tmp_path: Path
+) -> None:
+    for enabled in (False, True):
+        set_schedule_enabled(member=personas.alice, schedule_id=following_tags.pk, enabled=enabled)
+    git(tmp_path / "origin", "tag", "v3", "main~1")
+    start_due_runs(following_tags)
+    assert not Run.objects.exists()
+    git(tmp_path / "origin", "tag", "v4", "main~1")
+    start_due_runs(following_tags)
+    assert Run.objects.count() == 1
+
+
+def test_a_schedule_of_tags_and_of_a_branch_is_refused(
+    schedule: Schedule, personas: Personas
+) -> None:
+    both = replace(NIGHTLY, name="both", cron="", branch="main", tags="v*")
+    with pytest.raises(InvalidRequestError) as refused:
+        create_schedule(member=personas.alice, new=both)
+    assert refused.value.field == "tags"

@@ -34,9 +34,11 @@ from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
 from orchestrator.retention.deletions import delete_benchmark
 from orchestrator.retention.pins import pin_commit
+from orchestrator.runs.backfills import BackfillRequest, start_backfill
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.claims import end_job
+from orchestrator.runs.earlier_commits import CommitSelection, CommitSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.states import JobState
@@ -114,12 +116,22 @@ def make_demo_team(folder: Path) -> DemoTeam:
         "delivery": delivery.pk,
         "build": Build.objects.get().pk,
         "invitation": _team(personas),
+        "backfill": _start_backfill(alice),
         "schedule": Schedule.objects.get().pk,
         "reference": ReferenceSource.objects.all()[0].pk,
         **_imports(alice),
         **_point(),
     }
     return DemoTeam(personas=personas, shas=shas, ids=ids)
+
+
+def _start_backfill(member: Member) -> object:
+    """Return the id of a backfill with a queued run for each of two commits."""
+    selection = CommitSelection(source=CommitSource.LAST, count=2)
+    request = BackfillRequest(
+        benchmark="hello", project="server", hosts=("here",), selection=selection, again=True
+    )
+    return start_backfill(member=member, request=request).pk
 
 
 def _imports(member: Member) -> dict[str, object]:

@@ -25,7 +25,7 @@ from orchestrator.histories.annotations import annotate
 from orchestrator.regressions.change_points import store_baseline
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.retention.deletions import delete_project
-from orchestrator.runs.models import Job, Schedule
+from orchestrator.runs.models import Backfill, Job, Schedule
 from tests.support.demo_team import REPORT, make_demo_team
 from tests.support.factories import DEFINITION, Personas
 from tests.support.fetches import fetch_now
@@ -87,6 +87,7 @@ def make_route_params(folder: Path) -> RouteParams:
         "baseline_id": store_baseline(member=alice, commit=commit, series=series, reason="x").pk,
         "change_id": ChangePoint.objects.order_by("pk")[0].pk,
         "pin_id": Pin.objects.get().pk,
+        "backfill_id": Backfill.objects.get().pk,
         "schedule_id": Schedule.objects.get().pk,
         "token_id": create_token(member=carol, name="hers").token.pk,
         "invitation_id": Invitation.objects.get().pk,

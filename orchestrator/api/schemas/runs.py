@@ -29,8 +29,9 @@ from orchestrator.runs.states import BuildState, JobState, RunState
 
 
 class PriorityName(StrEnum):
-    """The order of waiting runs; waiting increases the priority."""
+    """The order of waiting runs; waiting increases each priority except `background`."""
 
+    BACKGROUND = "background"
     LOW = "low"
     NORMAL = "normal"
     HIGH = "high"

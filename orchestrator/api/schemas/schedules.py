@@ -15,10 +15,10 @@ from orchestrator.runs.schedules import NewSchedule
 
 
 class ScheduleIn(Schema, extra="forbid"):
-    """What to measure, and either the times (`cron`) or the `branch` that start it.
+    """What to measure, and one start: the times (`cron`), a `branch`, or a pattern of `tags`.
 
-    Other fields are as for a run (`RunIn`). With `branch`, each new commit is the contender, so
-    none is named; the default `baseline` is its parent.
+    Other fields are as for a run (`RunIn`). With `branch` or `tags`, each new commit is the
+    contender, so none is named; the default `baseline` is its parent.
     """
 
     name: Annotated[Text, Field(max_length=100)]
@@ -26,6 +26,9 @@ class ScheduleIn(Schema, extra="forbid"):
         None, description="Five fields, in UTC, for example `0 3 * * *`."
     )
     branch: Text | None = None
+    tags: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="A pattern, for example `v2.*`; `*` for all tags."
+    )
     benchmark: Text
     project: Text | None = None
     baseline: Text | None = None
@@ -43,10 +46,10 @@ class ScheduleIn(Schema, extra="forbid"):
 
     @model_validator(mode="after")
     def _require_one_start(self) -> Self:
-        if (self.cron is None) == (self.branch is None):
-            raise ValueError("name either the times (cron) or the branch that start it")
-        if self.branch and (self.contender or self.second_contender):
-            raise ValueError("each new commit of the branch is the contender: omit contender")
+        if sum(each is not None for each in (self.cron, self.branch, self.tags)) != 1:
+            raise ValueError("name one of cron, branch and tags, which starts it")
+        if (self.branch or self.tags) and (self.contender or self.second_contender):
+            raise ValueError("each new commit is the contender: omit contender")
         if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
             raise ValueError("resolution: omit rounds and until, which it determines")
         return self
@@ -72,7 +75,7 @@ class EnabledIn(Schema, extra="forbid"):
 
 class ScheduleOut(Schema):
     """`placements` name the requested host for each role. `next_at`: the next start, or for a
-    branch the next check for commits; only valid while `enabled`. `last_message`: the result of the
+    branch or tags the next check; only valid while `enabled`. `last_message`: the result of the
     last start, at `last_at`."""
 
     id: UUID
@@ -80,6 +83,7 @@ class ScheduleOut(Schema):
     enabled: bool
     cron: str | None
     branch: str | None
+    tags: str | None
     benchmark: str
     project: str
     baseline: str | None
@@ -114,6 +118,7 @@ def schedule_out(schedule: Schedule) -> ScheduleOut:
         enabled=schedule.enabled,
         cron=schedule.cron or None,
         branch=schedule.branch or None,
+        tags=schedule.tags or None,
         benchmark=schedule.benchmark.slug,
         project=schedule.benchmark.project.slug,
         baseline=schedule.baseline_ref or None,

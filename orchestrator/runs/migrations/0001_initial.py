@@ -134,6 +134,54 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Backfill",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=orchestrator.core.ids.new_id,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("selection", models.TextField()),
+                ("scope", models.CharField(max_length=64)),
+                ("skipped", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "benchmark",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="backfills",
+                        to="benchmarks.benchmark",
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="backfills",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["team", "-created_at"], name="backfill_by_team")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Run",
             fields=[
                 (
@@ -156,6 +204,7 @@ class Migration(migrations.Migration):
                             ("calibration", "Calibration"),
                             ("confirm", "Confirmation"),
                             ("bisect", "Bisection"),
+                            ("backfill", "Backfill"),
                         ],
                         max_length=12,
                     ),
@@ -180,7 +229,8 @@ class Migration(migrations.Migration):
                 (
                     "priority",
                     models.SmallIntegerField(
-                        choices=[(-1, "Low"), (0, "Normal"), (1, "High")], default=0
+                        choices=[(-2, "Background"), (-1, "Low"), (0, "Normal"), (1, "High")],
+                        default=0,
                     ),
                 ),
                 ("seed", models.BigIntegerField()),
@@ -195,6 +245,16 @@ class Migration(migrations.Migration):
                 ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
                 ("cancel_requested_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "backfill",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="runs",
+                        to="runs.backfill",
+                    ),
+                ),
                 (
                     "definition",
                     models.ForeignKey(
@@ -355,6 +415,8 @@ class Migration(migrations.Migration):
                     models.CharField(blank=True, help_text="Five fields, in UTC.", max_length=100),
                 ),
                 ("branch", models.CharField(blank=True, max_length=200)),
+                ("tags", models.CharField(blank=True, max_length=200)),
+                ("seen_tags", models.JSONField(blank=True, null=True)),
                 ("seen_sha", models.CharField(blank=True, max_length=40)),
                 ("baseline_ref", models.CharField(blank=True, max_length=200)),
                 ("contender_ref", models.CharField(blank=True, max_length=200)),
@@ -383,7 +445,8 @@ class Migration(migrations.Migration):
                 (
                     "priority",
                     models.SmallIntegerField(
-                        choices=[(-1, "Low"), (0, "Normal"), (1, "High")], default=0
+                        choices=[(-2, "Background"), (-1, "Low"), (0, "Normal"), (1, "High")],
+                        default=0,
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True)),
@@ -841,8 +904,9 @@ class Migration(migrations.Migration):
             model_name="schedule",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(models.Q(("cron", ""), _negated=True), ("branch", "")),
-                    models.Q(("cron", ""), models.Q(("branch", ""), _negated=True)),
+                    models.Q(models.Q(("cron", ""), _negated=True), ("branch", ""), ("tags", "")),
+                    models.Q(("cron", ""), ("tags", ""), models.Q(("branch", ""), _negated=True)),
+                    models.Q(("branch", ""), ("cron", ""), models.Q(("tags", ""), _negated=True)),
                     _connector="OR",
                 ),
                 name="schedule_starts_one_way",

@@ -1,5 +1,6 @@
 """The tables of runs; one module per concept."""
 
+from orchestrator.runs.models.backfills import Backfill
 from orchestrator.runs.models.choices import HostRole, Priority, Trigger, Until
 from orchestrator.runs.models.golden_checks import GoldenCheck
 from orchestrator.runs.models.jobs import Build, HostLease, Job, Placement
@@ -8,6 +9,7 @@ from orchestrator.runs.models.schedules import Schedule
 from orchestrator.runs.models.trials import InterimAnalysis, Trial
 
 __all__ = [
+    "Backfill",
     "Build",
     "GoldenCheck",
     "HostLease",

@@ -14,9 +14,13 @@ class Trigger(models.TextChoices):
     CALIBRATION = "calibration", "Calibration"
     CONFIRM = "confirm", "Confirmation"
     BISECT = "bisect", "Bisection"
+    BACKFILL = "backfill", "Backfill"
 
 
 class Priority(models.IntegerChoices):
+    """Waiting raises each but the lowest, which never delays other runs."""
+
+    BACKGROUND = -2, "Background"
     LOW = -1, "Low"
     NORMAL = 0, "Normal"
     HIGH = 1, "High"

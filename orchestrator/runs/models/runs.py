@@ -7,6 +7,7 @@ from orchestrator.accounts.models import ApiToken, Team, User
 from orchestrator.benchmarks.models import Commit, Definition
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.ids import new_id
+from orchestrator.runs.models.backfills import Backfill
 from orchestrator.runs.models.choices import Priority, Trigger, Until, in_enum
 from orchestrator.runs.models.schedules import Schedule
 from orchestrator.runs.states import RunState
@@ -28,6 +29,9 @@ class Run(models.Model):
     requested_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     schedule = models.ForeignKey(
         Schedule, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
+    )
+    backfill = models.ForeignKey(
+        Backfill, on_delete=models.SET_NULL, null=True, blank=True, related_name="runs"
     )
     cases = models.TextField(blank=True)
     pairwise = models.BooleanField(default=False)

@@ -11,12 +11,14 @@ from orchestrator.runs.models.choices import Priority, Until
 
 
 class Schedule(models.Model):
-    """Starts runs automatically: at the times of `cron`, or for each new commit of `branch`.
+    """Starts runs automatically: at the times of `cron`, for each new commit of `branch`, or for
+    each new tag that matches the pattern `tags`.
 
-    The new commit of a branch is the contender; `baseline_ref` defaults to its parent. `seen_sha`
-    is the newest commit that was checked, empty before the first check. `placements` are as in a
-    request, for several roles, or for any host of a profile or tag. `resolution`: the change (0.02:
-    2 %) that its runs must detect; their rounds are computed from it when they start.
+    The new commit is the contender; `baseline_ref` defaults to its parent. `seen_sha` is the newest
+    commit that was checked, empty before the first check; `seen_tags` are the names of the tags
+    then, null before. `placements` are as in a request, for several roles, or for any host of a
+    profile or tag. `resolution`: the change (0.02: 2 %) that its runs must detect; their
+    rounds are computed from it when they start.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -26,6 +28,8 @@ class Schedule(models.Model):
     name = models.CharField(max_length=100)
     cron = models.CharField(max_length=100, blank=True, help_text="Five fields, in UTC.")
     branch = models.CharField(max_length=200, blank=True)
+    tags = models.CharField(max_length=200, blank=True)
+    seen_tags = models.JSONField(null=True, blank=True)
     seen_sha = models.CharField(max_length=40, blank=True)
     baseline_ref = models.CharField(max_length=200, blank=True)
     contender_ref = models.CharField(max_length=200, blank=True)
@@ -56,7 +60,9 @@ class Schedule(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["team", "name"], name="schedule_name_once"),
             models.CheckConstraint(
-                condition=(~Q(cron="") & Q(branch="")) | (Q(cron="") & ~Q(branch="")),
+                condition=(~Q(cron="") & Q(branch="", tags=""))
+                | (Q(cron="", tags="") & ~Q(branch=""))
+                | (Q(cron="", branch="") & ~Q(tags="")),
                 name="schedule_starts_one_way",
             ),
             models.CheckConstraint(
@@ -67,3 +73,8 @@ class Schedule(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def follows(self) -> bool:
+        """Return whether new commits start it, and not the time."""
+        return bool(self.branch or self.tags)

@@ -37,9 +37,9 @@ from orchestrator.web.schedules.forms import ScheduleForm
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
     "budget", "priority", "generator", "backend", "placements", "cases", "pairwise", "when", "at",
-    "cron", "branch", "name",
+    "cron", "branch", "tags", "name",
 )  # fmt: skip
-REFS = ("baseline", "contender", "second_contender", "branch")
+REFS = ("baseline", "contender", "second_contender", "branch", "since", "until")
 
 
 @for_member

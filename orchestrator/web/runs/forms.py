@@ -1,13 +1,15 @@
 """Fields of the form of runs and schedules."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django import forms
 
+from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.availability import Choice, HostAvailability, load_choices, load_refusals
+from orchestrator.runs.new_commits import load_newest_tagged
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
 from orchestrator.web.forms import TeamForm, load_benchmark_choices
@@ -61,6 +63,7 @@ class ScheduleFields(forms.Form):
             ("nightly", "every night"),
             ("cron", "at the times of a cron expression"),
             ("commits", "for each new commit on a branch"),
+            ("tags", "for each new tag"),
         ],
     )
     at = forms.TimeField(
@@ -80,6 +83,12 @@ class ScheduleFields(forms.Form):
         required=False,
         help_text="Checked every minute. Each new commit is compared with the baseline, or with "
         "its parent.",
+    )
+    tags = forms.CharField(
+        max_length=200,
+        required=False,
+        label="Tags that match",
+        help_text="A pattern, such as v2.*, or * for all tags. Checked every minute.",
     )
     name = forms.CharField(
         max_length=100,
@@ -155,10 +164,16 @@ class RunForm(TeamForm, ScheduleFields):
         "Empty: no limit.",
     )
     priority = forms.ChoiceField(
-        choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
+        choices=[
+            ("background", "Background"),
+            ("low", "Low"),
+            ("normal", "Normal"),
+            ("high", "High"),
+        ],
         initial="normal",
         required=False,
-        help_text="Higher priority runs start first; priority rises while waiting.",
+        help_text="Higher priority runs start first. Waiting raises the priority, except of "
+        "Background.",
     )
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
@@ -223,12 +238,7 @@ class RunForm(TeamForm, ScheduleFields):
 
     def place_groups(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
         """Return the possible places by kind, each with whether it is chosen."""
-        chosen = self["hosts"].value() or []
-        groups = [
-            (title, [(place, place.value in chosen) for place in self.places if place.kind == kind])
-            for kind, title in PLACE_KINDS.items()
-        ]
-        return [(title, rows) for title, rows in groups if rows]
+        return group_place_choices(self.places, self["hosts"].value() or [])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -259,6 +269,8 @@ class RunForm(TeamForm, ScheduleFields):
         contenders = [data["contender"], data["second_contender"]]
         if self.starts == "commits":
             contenders = [data["branch"]]
+        elif self.starts == "tags":
+            contenders = [self._find_newest_tagged(project, benchmark)]
         return RunRequest(
             project=project,
             benchmark=benchmark,
@@ -275,16 +287,18 @@ class RunForm(TeamForm, ScheduleFields):
     def new_schedule(self) -> NewSchedule:
         data = self.cleaned_data
         request = self.request()
-        by_branch = self.starts == "commits"
+        by_branch, by_tags = self.starts == "commits", self.starts == "tags"
+        follows = by_branch or by_tags
         return NewSchedule(
             name=data["name"] or self._usual_name(),
-            cron="" if by_branch else data["cron"],
+            cron="" if follows else data["cron"],
             branch=data["branch"] if by_branch else "",
+            tags=data["tags"] if by_tags else "",
             benchmark=request.benchmark,
             project=request.project,
             baseline_ref=request.baseline,
-            contender_ref="" if by_branch else data["contender"],
-            second_contender_ref="" if by_branch else data["second_contender"],
+            contender_ref="" if follows else data["contender"],
+            second_contender_ref="" if follows else data["second_contender"],
             cases=request.cases,
             pairwise=request.pairwise,
             hosts=request.hosts,
@@ -295,6 +309,10 @@ class RunForm(TeamForm, ScheduleFields):
             budget_s=request.budget_s,
             priority=request.priority,
         )
+
+    def _find_newest_tagged(self, project: str, benchmark: str) -> str:
+        loaded = load_benchmark(self.member, benchmark, project)
+        return load_newest_tagged(loaded.project, self.cleaned_data["tags"])
 
     def build_placements(self) -> tuple[dict[str, str], ...]:
         """Return a host for each role of each placement; all combinations of chosen hosts."""
@@ -311,8 +329,8 @@ class RunForm(TeamForm, ScheduleFields):
     def show_error(self, error: Exception, default: str | None = None) -> None:
         """Show an error at the form field of the part of the request that it names."""
         named = getattr(error, "field", None) or ""
-        if named == "contenders" and self.starts == "commits":
-            self.add_error("branch", str(error))
+        if named == "contenders" and self.starts in ("commits", "tags"):
+            self.add_error("branch" if self.starts == "commits" else "tags", str(error))
             return
         match = re.match(r"placements\[(\d+)\](?:\.(\w+))?", named)
         if match is None:
@@ -351,6 +369,8 @@ class RunForm(TeamForm, ScheduleFields):
             self._missing("cron", "Enter a cron expression, such as 0 3 * * *.")
         elif when == "commits" and not data.get("branch"):
             self._missing("branch", "Enter a branch, such as main.")
+        elif when == "tags" and not data.get("tags"):
+            self._missing("tags", "Enter a pattern of tags, such as v2.*, or * for all.")
 
     def _missing(self, field: str, problem: str) -> None:
         if field not in self.errors:
@@ -361,6 +381,7 @@ class RunForm(TeamForm, ScheduleFields):
         slug = data["benchmark"].rpartition("/")[2]
         times = {"nightly": f"nightly at {data['at']:%H:%M}"} if data["at"] else {}
         words = {**times, "cron": f"at {data['cron']}", "commits": f"on {data['branch']}"}
+        words["tags"] = f"on tags {data['tags']}"
         return f"{slug} {words[self.starts]}"
 
     def _host_choices(self) -> list[tuple[str, str]]:
@@ -381,6 +402,17 @@ class RunForm(TeamForm, ScheduleFields):
 
     def _field(self, name: str) -> Any:
         return self.fields[name]
+
+
+def group_place_choices(
+    places: list[Choice], chosen: Collection[str]
+) -> list[tuple[str, list[tuple[Choice, bool]]]]:
+    """Return the places by kind, each with whether it is chosen; kinds without any are omitted."""
+    groups = [
+        (title, [(place, place.value in chosen) for place in places if place.kind == kind])
+        for kind, title in PLACE_KINDS.items()
+    ]
+    return [(title, rows) for title, rows in groups if rows]
 
 
 def _group_places(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -45,6 +45,8 @@ def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
 def _build_start_fields(schedule: Schedule) -> dict[str, str]:
     if schedule.branch:
         return {"when": "commits", "branch": schedule.branch}
+    if schedule.tags:
+        return {"when": "tags", "tags": schedule.tags}
     nightly = _EACH_NIGHT.fullmatch(schedule.cron)
     if nightly:
         minute, hour = nightly.groups()

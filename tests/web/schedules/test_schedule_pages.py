@@ -140,3 +140,16 @@ def test_a_schedule_is_edited_in_the_form_that_made_it(world: World, alice: Clie
     assert (schedule.name, schedule.branch, schedule.cron) == ("each", "main", "")
     assert schedule.seen_sha == world.shas[-1]
     assert alice.post(edit, {**data, "cron": "never", "when": "cron"}).status_code == 422
+
+
+def test_a_schedule_of_tags_is_created_shown_and_edited(world: World, alice: Client) -> None:
+    given = _data(when="tags", tags="v2.*", contender="", cron="", baseline="", name="")
+    alice.post(reverse("run-new"), given)
+    schedule = Schedule.objects.get()
+    assert (schedule.tags, schedule.branch, schedule.cron) == ("v2.*", "", "")
+    assert schedule.name == "hello on tags v2.*"
+    assert "each new tag v2.*" in get_text(alice.get(reverse("schedules")))
+    edit = reverse("schedule-edit", args=[schedule.pk])
+    assert 'value="v2.*"' in alice.get(edit).content.decode()
+    refused = alice.post(edit, {**given, "tags": ""})
+    assert "Enter a pattern of tags" in field_error(refused, "tags")

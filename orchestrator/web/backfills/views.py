@@ -1,0 +1,91 @@
+"""Backfills: the form with the estimate before the start, and the runs of one."""
+
+from collections import Counter
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.refs import resolve_as_fetched
+from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.runs.backfills import (
+    BackfillPlan,
+    cancel_backfill,
+    explain_run,
+    load_backfill,
+    load_backfill_runs,
+    load_backfills,
+    load_skipped,
+    plan_backfill,
+    start_backfill,
+)
+from orchestrator.runs.states import RUN_ENDED
+from orchestrator.web.access import for_member
+from orchestrator.web.backfills.forms import BackfillForm
+from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.refs import load_ref_choices
+
+#: The most backfills in the list, the newest.
+MOST_LISTED = 100
+
+
+@for_member
+def backfills(request: HttpRequest, member: Member) -> HttpResponse:
+    rows = load_backfills(member)[:MOST_LISTED]
+    return render(request, "backfills/list.html", {"backfills": rows})
+
+
+@for_member
+def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
+    """Show the form. A submitted form shows its estimate first; `start` starts it."""
+    if request.method != "POST":
+        initial = {"benchmark": request.GET.get("benchmark", "")}
+        return _show_form(request, BackfillForm(member, initial=initial))
+    form = BackfillForm(member, request.POST)
+    plan = None
+    if form.is_valid():
+        try:
+            if "start" in request.POST:
+                started = start_backfill(member=member, request=form.request())
+                wake_engine()
+                return redirect("backfill", started.pk)
+            with resolve_as_fetched():
+                plan = plan_backfill(member=member, request=form.request())
+        except FORM_ERRORS as error:
+            form.show_error(error)
+    return _show_form(request, form, plan)
+
+
+@for_member
+def backfill(request: HttpRequest, member: Member, backfill_id: UUID) -> HttpResponse:
+    """Show each commit with its run, why it failed, and why others were left out."""
+    shown = load_backfill(member, backfill_id)
+    runs = load_backfill_runs(shown)
+    context = {
+        "backfill": shown,
+        "rows": [(run, run.variants.all()[0].commit, explain_run(run)) for run in runs],
+        "skipped": load_skipped(shown),
+        "states": sorted(Counter(run.state for run in runs).items()),
+        "unended": sum(run.state not in RUN_ENDED for run in runs),
+    }
+    return render(request, "backfills/detail.html", context)
+
+
+@for_member
+@require_POST
+def cancel(request: HttpRequest, member: Member, backfill_id: UUID) -> HttpResponse:
+    count = cancel_backfill(member=member, backfill_id=backfill_id)
+    wake_engine()
+    messages.success(request, f"{count} run{'' if count == 1 else 's'} cancelled.")
+    return redirect("backfill", backfill_id)
+
+
+def _show_form(
+    request: HttpRequest, form: BackfillForm, plan: BackfillPlan | None = None
+) -> HttpResponse:
+    key = str(form["benchmark"].value() or "")
+    context = {"form": form, "plan": plan, "refs": load_ref_choices(form.member, key)}
+    return render(request, "backfills/new.html", context, status=form.status)
