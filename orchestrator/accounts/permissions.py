@@ -90,9 +90,9 @@ PAGES: Mapping[str, PageRow] = {
         """backfill-cancel run-rerun run-pin run-cancel run-cancel-part run-measure-now
         history-baseline annotation-new annotation-edit history-dismiss history-confirm
         alert-change alert-confirm host-golden host-calibrate host-maintenance host-release
-        benchmark-repository-definition project-pin case-visibility reference-catalogue import-start import-discard
-        schedule-enable channel-test delivery-redeliver forge-answer project-fetch-now
-        catalogue-run""",
+        benchmark-repository-definition project-pin case-visibility reference-catalogue
+        import-start import-discard schedule-enable channel-test delivery-redeliver forge-answer
+        project-fetch-now catalogue-run""",
         do=MEMBER,
     ),
     **_build_page_rows("share-new schedule-edit", see=MEMBER, do=MEMBER),
