@@ -10,9 +10,9 @@ from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
 TABS = {
-    "runs": ["Runs", "Schedules", "Imports"],
-    "schedules": ["Runs", "Schedules", "Imports"],
-    "imports": ["Runs", "Schedules", "Imports"],
+    "runs": ["Runs", "Schedules", "Backfills", "Imports"],
+    "schedules": ["Runs", "Schedules", "Backfills", "Imports"],
+    "imports": ["Runs", "Schedules", "Backfills", "Imports"],
     "reports": ["Commits", "Reports", "Reference results"],
     "references": ["Commits", "Reports", "Reference results"],
     "catalogue": ["Benchmarks", "Catalogue", "Load tools"],
