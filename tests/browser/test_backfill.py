@@ -19,7 +19,7 @@ def test_the_form_shows_the_estimate_then_starts_and_cancels(page: Page, world: 
     fetch_now(world.project)
 
     page.goto("/runs/")
-    page.get_by_role("link", name="Backfill").click()
+    page.get_by_role("link", name="Backfill", exact=True).click()
     expect(page.get_by_label("here")).to_be_checked()
     expect(page.get_by_role("button", name="Start backfill")).to_have_count(0)
     page.get_by_label("tags", exact=True).check()

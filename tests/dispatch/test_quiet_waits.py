@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db.models.functions import Now
+from pytest_django.fixtures import SettingsWrapper
 
 from orchestrator.core.clock import utc_now
 from orchestrator.database.shared_redis import build_redis_key, connect_redis
@@ -32,6 +33,12 @@ BUSY = {
 @pytest.fixture
 def job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
     return job_on_hostile_host(personas, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _waits(settings: SettingsWrapper) -> None:
+    """Other tests never wait."""
+    settings.QUIET_WAIT_S = 60
 
 
 @pytest.fixture(autouse=True)

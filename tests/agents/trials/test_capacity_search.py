@@ -82,7 +82,7 @@ def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> Non
     assert {check["when"] for check in result["checks"]} == {"before", "after"}
     phases = [event["phase"] for event in step.named("phase")]
     assert "probing 50/s" in phases
-    assert phases[-1] == "cooling"
+    assert phases[-1] == "reading the results"
 
 
 def test_capacity_search_warms_up_in_each_probe(host: AgentHost) -> None:
