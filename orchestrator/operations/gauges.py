@@ -23,7 +23,7 @@ FETCH_STATES = ("running", "queued", "failed", "done", "never")
 #: First words of phases. A host sends free text: every other word becomes `other`.
 PHASES = (
     "connecting", "sending", "building", "starting", "searching", "warming", "checking",
-    "measuring", "stopping", "reading the results", "waiting for a quiet host",
+    "measuring", "stopping", "reading", "waiting", "paused",
 )  # fmt: skip
 
 

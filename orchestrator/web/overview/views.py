@@ -54,9 +54,9 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
             None if project else read_overview_version(member, count=LATEST_RUNS),
             lambda: _render_body(request, member, project, measured=bool(news)),
         ),
-        "projects": load_projects(member),
+        "projects": load_projects(member).prefetch_related(None),
         "project": project,
-        "measure_here": may_offer_first_measurement(member),
+        "measure_here": not news and may_offer_first_measurement(member),
     }
     return render(request, "overview/overview.html", context)
 
