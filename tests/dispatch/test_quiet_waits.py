@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.db.models.functions import Now
-from pytest_django.fixtures import SettingsWrapper
 
 from orchestrator.core.clock import utc_now
 from orchestrator.database.shared_redis import build_redis_key, connect_redis
@@ -36,7 +35,7 @@ def job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
 
 
 @pytest.fixture(autouse=True)
-def _waits(settings: SettingsWrapper) -> None:
+def _waits(settings: Any) -> None:
     """Other tests never wait."""
     settings.QUIET_WAIT_S = 60
 

@@ -56,7 +56,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         ),
         "projects": load_projects(member).prefetch_related(None),
         "project": project,
-        "measure_here": not news and may_offer_first_measurement(member),
+        "measure_here": may_offer_first_measurement(member),
     }
     return render(request, "overview/overview.html", context)
 
