@@ -81,11 +81,12 @@ class Stack:
 
     def start_application(self) -> str:
         """Migrate, collect the static files, start web, worker and beat; return the address."""
+        self.migrate()
+        self._step("collectstatic", "collectstatic", "--noinput")
+        # Chosen late: another instance that starts now must not choose the same one.
         port = self.instance.port()
         url = f"http://127.0.0.1:{port}"
         self.env["PITWALL_BASE_URL"] = url
-        self.migrate()
-        self._step("collectstatic", "collectstatic", "--noinput")
         print_message("starting web, workers and beat")
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
