@@ -57,7 +57,8 @@ def test_an_empty_instance_gets_to_a_report(page: Page) -> None:
     expect(result).to_contain_text("of 7")
     assert page_checks.violations(page) == []
 
-    page.get_by_role("link", name="Reports").click()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Compare").click()
+    page.get_by_role("link", name="Reports", exact=True).click()
     page.get_by_role("link", name="New report").first.click()
     table = page.locator("table.pivot")
     expect(table.locator("tbody tr")).to_have_count(1)
