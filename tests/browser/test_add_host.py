@@ -86,6 +86,8 @@ def test_a_generated_key_is_installed_before_any_check_fails(
     command = page.evaluate("navigator.clipboard.readText()")
     assert command == card.locator("pre").inner_text()
     expect(page.locator(".fingerprint")).to_be_visible(timeout=60_000)
+    # The steps around the button were loaded again since.
+    expect(card.get_by_role("status")).to_have_text("Copied.")
     expect(page.locator(".checks li[data-outcome=failed]")).to_have_count(0)
     page.get_by_role("button", name="This is my host: pin this key").click()
     waiting = page.locator(".checks li[data-outcome=action_required]")
