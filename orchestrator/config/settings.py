@@ -289,8 +289,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,
     "unacked_restore_interval": 30,
     "unacked_restore_throttle": 1,
-    # The longest wait of one BRPOP; a message ends it. An idle worker wakes up as rarely as this.
-    "polling_interval": 10,
 }
 CELERY_TIMEZONE = "UTC"
 # Any number of beats may run, and none needs a schedule file.
