@@ -1,10 +1,12 @@
-"""A history as a picture that the server draws, for embedded charts and pages without scripts."""
+"""A history as a picture that the server draws: for alerts, embedded charts, and pages without
+scripts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cli.pitwall.units import format_value
 from orchestrator.histories.reports import History, HistoryPoint
+from orchestrator.results.models import ChangePoint
 
 WIDTH, HEIGHT = 640, 220
 #: Room at both ends of the line, and above and below the bands as a share of their height.
@@ -15,6 +17,14 @@ _Placed = tuple[int, HistoryPoint]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnChange:
+    """A change between two points at `x`: the lines (x, width, y) of the level before and after."""
+
+    x: float
+    levels: Sequence[tuple[float, float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
     """A picture of `width` by `height`: lines, the bands of their intervals, dots.
 
@@ -22,6 +32,8 @@ class Drawing:
     a `cut` one does not begin at zero. `named` are the first, the middle and the last point.
     """
 
+    history: History
+    change: DrawnChange | None
     lines: Sequence[str]
     bands: Sequence[str]
     dots: Sequence[tuple[float, float, HistoryPoint]]
@@ -41,7 +53,7 @@ class _Scale:
     high: float
     count: int
 
-    def x(self, place: int) -> float:
+    def x(self, place: float) -> float:
         return round(_MARGIN + (WIDTH - 2 * _MARGIN) * place / (self.count - 1), 1)
 
     def y(self, value: float) -> float:
@@ -51,14 +63,20 @@ class _Scale:
         return f"{self.x(place)},{self.y(value)}"
 
 
-def draw_history(history: History) -> Drawing | None:
-    """Return the drawing; None if fewer than two points have a value."""
+def draw_history(history: History, change: ChangePoint | None = None) -> Drawing | None:
+    """Return the drawing, with the levels before and after `change`.
+
+    None if fewer than two points have a value, or if the change does not separate two of them.
+    """
     parts = list(_iterate_parts(history))
     points = [point for part in parts for _, point in part]
-    if len(points) < 2:
+    at = 0 if change is None else _find_place(points, change)
+    if len(points) < 2 or (change is not None and not at):
         return None
-    scale = _choose_scale(points)
+    scale = _choose_scale(points, change)
     return Drawing(
+        history=history,
+        change=None if change is None else _draw_change(change, at, scale),
         lines=[
             " ".join(scale.corner(place, point.value or 0.0) for place, point in part)
             for part in parts
@@ -74,6 +92,12 @@ def draw_history(history: History) -> Drawing | None:
         cut=scale.low > 0,
         named=[points[0], *points[len(points) // 2 : -1][:1], points[-1]],
     )
+
+
+def _find_place(points: Sequence[HistoryPoint], change: ChangePoint) -> int:
+    """Return the index of the first point after the change, or 0."""
+    places = {point.commit.pk: place for place, point in enumerate(points)}
+    return places.get(change.commit_id, 0)
 
 
 def _iterate_parts(history: History) -> Iterator[list[_Placed]]:
@@ -92,9 +116,10 @@ def _iterate_parts(history: History) -> Iterator[list[_Placed]]:
         yield part
 
 
-def _choose_scale(points: Sequence[HistoryPoint]) -> _Scale:
-    bounds = [_get_bounds(each) for each in points]
-    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+def _choose_scale(points: Sequence[HistoryPoint], change: ChangePoint | None) -> _Scale:
+    values = [end for point in points for end in _get_bounds(point)]
+    values += [change.level_before, change.level_after] if change else []
+    low, high = min(values), max(values)
     room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
     # Values that are never negative have no axis below zero.
     least = low - room if low < 0 else max(0.0, low - room)
@@ -110,3 +135,11 @@ def _draw_band(part: Sequence[_Placed], scale: _Scale) -> str:
     upper = [scale.corner(place, _get_bounds(point)[1]) for place, point in part]
     lower = [scale.corner(place, _get_bounds(point)[0]) for place, point in part]
     return " ".join([*upper, *reversed(lower)])
+
+
+def _draw_change(change: ChangePoint, at: int, scale: _Scale) -> DrawnChange:
+    first, x, last = scale.x(0), scale.x(at - 0.5), scale.x(scale.count - 1)
+    before, after = scale.y(change.level_before), scale.y(change.level_after)
+    return DrawnChange(
+        x=x, levels=[(first, round(x - first, 1), before), (x, round(last - x, 1), after)]
+    )

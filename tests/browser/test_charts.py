@@ -72,7 +72,7 @@ def test_the_server_draws_the_history_where_no_script_runs(page: Page, world: Wo
     context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
     plain = context.new_page()
     plain.goto("/".join(page.url.split("/")[:3]) + HISTORY)
-    picture = plain.get_by_role("img", name="Requests per second of the newest 3 measured commits")
+    picture = plain.get_by_role("img", name="Requests per second of 3 measured commits")
     expect(picture).to_be_visible()
     assert picture.bounding_box()["height"] > 100  # type: ignore[index]
     expect(plain.locator(".drawn")).to_contain_text("axis cut")

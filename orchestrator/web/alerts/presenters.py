@@ -13,11 +13,13 @@ from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
 from orchestrator.fleet.models import HostTransport
+from orchestrator.histories.histories import Part, load_series_history
 from orchestrator.loadtools.metrics import PRIMARY, find_metric
 from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.commit_paths import load_path_commits
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.history_drawing import Drawing, draw_history
 
 #: States whose badges look like that of another state with the same meaning.
 ALERT_BADGES = {
@@ -38,7 +40,8 @@ CHANGE_BADGES = {
     ChangeState.SUPERSEDED: "cancelled",
 }
 
-
+#: So many points around a change are drawn at most, of which half are before it.
+POINTS_AROUND = 60
 #: The metric of the most important change point of an alert comes first here.
 _HEADLINES = ("capacity.rate", "requests.rate", *PRIMARY["open"])
 
@@ -161,6 +164,12 @@ def build_alert_view(alert: Alert) -> AlertView:
         cause=find_cause(alert.change_point),
         comes_from=describe_origin(alert.change_point, load_bisections(alert)),
     )
+
+
+def draw_surroundings(row: ChangePoint) -> Drawing | None:
+    """Return the history around a change; None if it has no points on both sides any more."""
+    part = Part(limit=POINTS_AROUND, around=row.commit_id)
+    return draw_history(load_series_history(row.series, part=part), row)
 
 
 def find_cause(row: ChangePoint) -> Commit | None:

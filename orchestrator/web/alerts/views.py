@@ -36,8 +36,8 @@ from orchestrator.web.alerts.presenters import (
     build_alert_view,
     build_bisection_view,
     change_view,
+    draw_surroundings,
 )
-from orchestrator.web.alerts.shift_chart import load_shift_chart
 from orchestrator.web.forms import FORM_ERRORS
 
 ALERTS_A_PAGE = 25
@@ -162,7 +162,7 @@ def _render_alert_page(
     context = {
         "shown": shown,
         "main": main,
-        "chart": load_shift_chart(shown.lead.row),
+        "drawing": draw_surroundings(shown.lead.row),
         "links": links,
         "diff_url": links.build_diff_url(main.before.sha, main.commit.sha) if links else "",
         "changes": [change_view(row) for row in record.change_points.all()],

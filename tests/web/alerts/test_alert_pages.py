@@ -12,7 +12,7 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions import bisections, confirmations
-from orchestrator.results.models import ChangePoint
+from orchestrator.results.models import ChangePoint, Point
 from orchestrator.runs.models import Run
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
@@ -101,19 +101,28 @@ def test_the_chart_shows_both_levels_around_the_shift(
     line: Line, alert: Alert, alice: Client
 ) -> None:
     chart = element(text(alice, reverse("alert", args=[alert.pk])), ".shift-chart")
-    dots, after = elements(chart, "g"), elements(chart, "g.after")
+    dots = elements(chart, ".dot")
     before_y, after_y = (
         float(each["d"].split()[1].split("h")[0]) for each in elements(chart, ".level")
     )
-    ys = [
-        float(each["d"].split()[1].removesuffix("h0")) for each in elements(chart, "g.after .dot")
-    ]
+    change_x = float(element(chart, ".change")["d"].removeprefix("M").split()[0])
+    after = [each for each in dots if float(each["d"].removeprefix("M").split()[0]) > change_x]
+    ys = [float(each["d"].split()[1].removesuffix("h0")) for each in after]
     assert len(dots) == 11, "commits 0, 4, …, 40"
     assert len(after) == 4
-    assert get_text(after[0]).startswith(f"commit 28 ({line.commits[28].short_sha}): 9")
-    assert 0 < before_y < after_y < 200, "fewer requests per second are further below"
+    assert get_text(after[0]).startswith(f"{line.commits[28].short_sha} commit 28: 9")
+    assert 0 < before_y < after_y < 220, "fewer requests per second are further below"
     assert all(abs(y - after_y) < abs(y - before_y) for y in ys)
-    assert "1/s (the axis is cut)" in get_text(chart)
+    assert "1/s (axis cut: it does not begin at 0)" in get_text(chart)
+
+
+def test_an_alert_whose_points_are_gone_has_no_chart(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    Point.objects.filter(commit=alert.change_point.commit).delete()
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    assert elements(page, ".shift-chart") == []
+    assert "Affected series" in page
 
 
 def test_neighbouring_commits_name_the_cause(line: Line, alice: Client) -> None:

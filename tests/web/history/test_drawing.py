@@ -43,7 +43,7 @@ def test_the_page_has_the_chart_of_its_table_without_scripts(world: World, alice
 def test_commits_stand_next_to_their_dates(world: World, alice: Client) -> None:
     line = _line(world)
     line.measure({0: 1000.0, 1: 1000.0, 2: 1000.0, 9: 1000.0})
-    named = [get_text(each) for each in elements(_draw(alice), ".commits span")]
+    named = [get_text(each) for each in elements(_draw(alice), ".named span")]
     assert named == [
         f"{line.commits[place].sha[:7]} {line.commits[place].committed_at:%Y-%m-%d}"
         for place in (0, 2, 9)
@@ -53,7 +53,7 @@ def test_commits_stand_next_to_their_dates(world: World, alice: Client) -> None:
 
 def test_two_points_are_two_names(world: World, alice: Client) -> None:
     _line(world).measure({0: 1000.0, 1: 1000.0})
-    assert len(elements(_draw(alice), ".commits span")) == 2
+    assert len(elements(_draw(alice), ".named span")) == 2
 
 
 def test_a_cut_axis_is_marked(world: World, alice: Client) -> None:
