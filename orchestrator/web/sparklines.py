@@ -1,15 +1,21 @@
-"""Sparklines in SVG: a history of values, and the CPU cores of the latest trials."""
+"""Sparklines in SVG: the values or changes of a history, and the CPU cores of the latest trials."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from cli.pitwall.units import format_number
+from orchestrator.histories.newest_points import CommitValue
 from orchestrator.measurements.cpu_traces import CpuTrace, Line
 
 WIDTH = 84
 HEIGHT = 24
 _EDGE = 3
+CHANGE_WIDTH, CHANGE_HEIGHT, _CHANGE_EDGE = 64, 20, 2
+#: The axis of changes covers at least this share around the median: noise must not look like a
+#: change.
+LEAST_REACH = 0.1
 CPU_WIDTH, CPU_HEIGHT = 160.0, 32.0
 #: The gap between two trials, so that they do not look like one.
 CPU_GAP = 3.0
@@ -42,6 +48,29 @@ def build_sparkline(values: Sequence[float]) -> Sparkline | None:
     x, y = spots[-1]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
     return Sparkline(points=points, x=round(x, 1), y=round(y, 1))
+
+
+def draw_change_sparkline(points: Sequence[CommitValue]) -> str:
+    """Return the path of a line, interrupted between values that are not comparable.
+
+    Its axis is cut: it reaches from the median as far as the values, at least LEAST_REACH of it.
+    """
+    if not points:
+        return ""
+    middle = median(each.value for each in points)
+    reach = max([LEAST_REACH * abs(middle), *(abs(each.value - middle) for each in points)]) or 1.0
+    step = (CHANGE_WIDTH - 2 * _CHANGE_EDGE) / max(1, len(points) - 1)
+    half = CHANGE_HEIGHT / 2 - _CHANGE_EDGE
+    parts = []
+    for place, each in enumerate(points):
+        begins = place == 0 or points[place - 1].kind != each.kind
+        x = _CHANGE_EDGE + step * place
+        y = CHANGE_HEIGHT / 2 - half * (each.value - middle) / reach
+        parts.append(f"{'M' if begins else 'L'}{x:.0f} {y:.0f}")
+        if begins:
+            # A line of no length is a dot: a value may be alone.
+            parts.append("h0")
+    return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

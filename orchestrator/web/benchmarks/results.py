@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django.urls import reverse
 
 from cli.pitwall.units import format_value
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.models import Benchmark, Case, Definition
+from orchestrator.benchmarks.models import Benchmark, Definition
 from orchestrator.benchmarks.selectors import load_stored_spec
-from orchestrator.fleet.models import Host
-from orchestrator.histories.newest_points import NewestPoints, load_newest_points
+from orchestrator.histories.newest_points import NewestPoints, load_benchmark_points
 from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.results.models import Series
 from orchestrator.runs.selectors import load_runs
@@ -39,8 +38,8 @@ class NewestValue:
 class ResultRow:
     """A case on a host; a cell is None if its metric was not measured."""
 
-    case: Case
-    host: Host
+    case: str
+    host: str
     at: datetime
     cells: tuple[NewestValue | None, ...]
 
@@ -52,7 +51,7 @@ def build_results_context(
     metrics = find_metrics(keys)
     measured = Series.objects.filter(benchmark=benchmark, metric__key__in=keys).values("case")
     cases = list(benchmark.cases.filter(pk__in=measured).order_by("pk")[: CASES_SHOWN + 1])
-    points = load_newest_points(benchmark, cases[:CASES_SHOWN], keys)
+    points = load_benchmark_points(benchmark, cases[:CASES_SHOWN], keys)
     runs = load_runs(member).filter(definition__benchmark=benchmark)[:RUNS_SHOWN]
     badge = [benchmark.project.slug, benchmark.slug]
     return {
@@ -70,33 +69,40 @@ def build_results_context(
 def _build_rows(
     benchmark: Benchmark, metrics: tuple[Metric, ...], points: list[NewestPoints]
 ) -> list[ResultRow]:
-    rows: dict[tuple[int, UUID], dict[str, NewestPoints]] = {}
-    for each in sorted(points, key=lambda point: (point.case.pk, point.host.name)):
-        rows.setdefault((each.case.pk, each.host.pk), {})[each.metric] = each
     return [
-        ResultRow(
-            case=(newest := max(cells.values(), key=lambda point: point.at)).case,
-            host=newest.host,
-            at=newest.at,
-            cells=tuple(
-                _build_cell(benchmark, metric, cells[metric.key]) if metric.key in cells else None
-                for metric in metrics
-            ),
-        )
-        for cells in rows.values()
+        _build_row(benchmark, metrics, list(part))
+        for _, part in groupby(points, key=lambda each: (each.case, each.host))
     ]
+
+
+def _build_row(
+    benchmark: Benchmark, metrics: tuple[Metric, ...], part: list[NewestPoints]
+) -> ResultRow:
+    by_metric = {each.metric: each for each in part}
+    return ResultRow(
+        case=part[0].case_label,
+        host=part[0].host_name,
+        at=max(each.at for each in part if each.at is not None),
+        cells=tuple(
+            _build_cell(benchmark, metric, by_metric[metric.key])
+            if metric.key in by_metric
+            else None
+            for metric in metrics
+        ),
+    )
 
 
 def _build_cell(benchmark: Benchmark, metric: Metric, points: NewestPoints) -> NewestValue:
     query = {
         "benchmark": build_benchmark_key(benchmark),
-        "case": points.case.key,
-        "host": points.host.name,
+        "case": points.case_key,
+        "host": points.host_name,
         "metric": metric.key,
     }
+    values = [each.value for each in points.points]
     return NewestValue(
-        text=format_value(points.values[-1], metric.unit),
-        line=build_sparkline(points.values),
-        commits=len(points.values),
+        text=format_value(values[-1], metric.unit),
+        line=build_sparkline(values),
+        commits=len(values),
         url=f"{reverse('history')}?{urlencode(query)}",
     )

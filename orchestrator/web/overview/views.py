@@ -20,7 +20,7 @@ from orchestrator.dispatch.first_measurement import (
 )
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.selectors import load_hosts
-from orchestrator.histories.grid import load_grid_series
+from orchestrator.histories.newest_points import load_overview_points
 from orchestrator.measurements.version_keys import read_overview_version
 from orchestrator.reports.saved_reports import load_saved_reports
 from orchestrator.runs.selectors import RUNS_PROJECT, load_current_runs, load_runs, load_schedules
@@ -28,7 +28,7 @@ from orchestrator.runs.states import RUN_ENDED
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.alerts.presenters import build_alert_view, change_view
 from orchestrator.web.forms import build_benchmark_key
-from orchestrator.web.overview.grid import build_grid
+from orchestrator.web.overview.benchmark_grids import build_benchmark_grids
 from orchestrator.web.runs.presenters import build_run_rows
 
 LATEST_RUNS = 8
@@ -97,7 +97,7 @@ def _load_news(request: HttpRequest, member: Member, team: int, project: Project
 
 def _render_news(request: HttpRequest, member: Member, project: Project | None) -> str:
     only = None if project is None else project.pk
-    series = load_grid_series(member, project=only)
+    series = load_overview_points(member, project=only)
     if not series:
         return ""
     visits = isinstance(member, Visitor)
@@ -112,7 +112,7 @@ def _render_news(request: HttpRequest, member: Member, project: Project | None) 
         else [build_alert_view(each) for each in load_open_alerts(member, project=only)],
         "visits": visits,
         "changes": changes,
-        "grid": build_grid(series, load_last_verdicts(member, project=only)),
+        "grids": build_benchmark_grids(series, load_last_verdicts(member, project=only)),
     }
     return render_to_string("overview/_news.html", context, request)
 

@@ -16,11 +16,11 @@ from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.core.clock import utc_now
 from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.models import Host
-from orchestrator.histories.grid import GridPoint, load_grid_series
+from orchestrator.histories.newest_points import CommitValue, load_overview_points
 from orchestrator.results.models import ChangePoint, Point, Series
 from orchestrator.results.models import Metric as StoredMetric
 from orchestrator.runs.models import Run
-from orchestrator.web.overview.grid import HEIGHT, draw_sparkline
+from orchestrator.web.sparklines import CHANGE_HEIGHT, draw_change_sparkline
 from tests.support.commit_lines import Line, build_line
 from tests.support.demo_team import raise_alert
 from tests.support.factories import (
@@ -242,7 +242,7 @@ def test_three_hundred_cells_are_one_query_and_a_small_page(world: World, alice:
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        series = load_grid_series(world.alice)
+        series = load_overview_points(world.alice)
     assert len(queries) == 1
     assert len(series) == 300
     # Benchmarks take turns, so a large one leaves the others their places.
@@ -287,14 +287,14 @@ def test_an_open_loop_is_shown_by_its_latency(world: World) -> None:
     run = make_run(world.alice, world.shas[:1], benchmark="open", rounds=1)
     for trial in run.jobs.get().trials.select_related("case", "job__host", "variant"):
         record_trial(trial, {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.02})
-    shown = {each.benchmark: each.metric for each in load_grid_series(world.alice)}
+    shown = {each.benchmark: each.metric for each in load_overview_points(world.alice)}
     assert shown == {"hello": "requests.rate", definition.benchmark.slug: "latency.p99"}
 
 
 def _draw(series: Sequence[float], kinds: Sequence[int] = ()) -> str:
-    return draw_sparkline(
+    return draw_change_sparkline(
         [
-            GridPoint(value=value, kind=kind)
+            CommitValue(value=value, kind=kind)
             for value, kind in zip(series, kinds or [0] * len(series), strict=True)
         ]
     )
@@ -309,7 +309,7 @@ def test_a_steady_history_is_a_flat_line() -> None:
 
 def test_a_change_is_drawn_in_proportion() -> None:
     assert _draw([100, 100, 95]) == "M2 10h0L32 10L62 14"
-    assert _draw([100, 100, 50]).endswith(f"L62 {HEIGHT - 2}")
+    assert _draw([100, 100, 50]).endswith(f"L62 {CHANGE_HEIGHT - 2}")
 
 
 def test_values_that_are_not_comparable_are_not_connected() -> None:

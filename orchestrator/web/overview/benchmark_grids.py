@@ -1,22 +1,17 @@
-"""The grid of the first page: each case on each host, with its newest values and last verdict."""
+"""The grids of the first page: each case on each host, with its newest values and last verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import median
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
 from cli.pitwall.units import format_value
 from orchestrator.comparisons.formats import SYMBOLS
-from orchestrator.histories.grid import GridPoint, GridSeries
+from orchestrator.histories.newest_points import NewestPoints
 from orchestrator.loadtools.metrics import Metric, find_metric
-
-#: The box of a sparkline, and its margin.
-WIDTH, HEIGHT, MARGIN = 64, 20, 2
-#: A sparkline covers at least this share around its median: noise must not look like a change.
-LEAST_REACH = 0.1
+from orchestrator.web.sparklines import draw_change_sparkline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +44,8 @@ class BenchmarkGrid:
     omitted: int
 
 
-def build_grid(
-    series: Sequence[GridSeries], verdicts: Mapping[tuple[int, str], str]
+def build_benchmark_grids(
+    series: Sequence[NewestPoints], verdicts: Mapping[tuple[int, str], str]
 ) -> list[BenchmarkGrid]:
     """Return the grids in the order of the series. Cells link to their histories."""
     return [
@@ -60,7 +55,7 @@ def build_grid(
 
 
 def _build_benchmark(
-    key: str, series: Sequence[GridSeries], verdicts: Mapping[tuple[int, str], str]
+    key: str, series: Sequence[NewestPoints], verdicts: Mapping[tuple[int, str], str]
 ) -> BenchmarkGrid:
     hosts = {each.host: each.host_name for each in sorted(series, key=lambda each: each.host_name)}
     address = reverse("history")
@@ -86,7 +81,7 @@ def _build_benchmark(
 
 def _build_cell(
     key: str,
-    series: GridSeries,
+    series: NewestPoints,
     verdicts: Mapping[tuple[int, str], str],
     address: str,
 ) -> GridCell:
@@ -97,30 +92,8 @@ def _build_cell(
     unit = metric.unit if metric else ""
     return GridCell(
         url=f"{address}?{urlencode(query)}",
-        path=draw_sparkline(series.points),
+        path=draw_change_sparkline(series.points),
         value=format_value(series.points[-1].value, unit) if series.points else "–",
         verdict=verdict,
         symbol=SYMBOLS.get(verdict, ""),
     )
-
-
-def draw_sparkline(points: Sequence[GridPoint]) -> str:
-    """Return the path of a line, interrupted between values that are not comparable.
-
-    Its axis is cut: it reaches from the median as far as the values, at least LEAST_REACH of it.
-    """
-    if not points:
-        return ""
-    middle = median(each.value for each in points)
-    reach = max([LEAST_REACH * abs(middle), *(abs(each.value - middle) for each in points)]) or 1.0
-    step = (WIDTH - 2 * MARGIN) / max(1, len(points) - 1)
-    half = HEIGHT / 2 - MARGIN
-    parts = []
-    for place, each in enumerate(points):
-        begins = place == 0 or points[place - 1].kind != each.kind
-        x, y = MARGIN + step * place, HEIGHT / 2 - half * (each.value - middle) / reach
-        parts.append(f"{'M' if begins else 'L'}{x:.0f} {y:.0f}")
-        if begins:
-            # A line of no length is a dot: a value may be alone.
-            parts.append("h0")
-    return "".join(parts)
