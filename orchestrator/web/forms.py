@@ -37,6 +37,24 @@ class TeamForm(forms.Form):
         place = field if field in self.fields else default
         self.add_error(place or NON_FIELD_ERRORS, str(error))
 
+    def _field(self, name: str) -> Any:
+        return self.fields[name]
+
+
+class BenchmarkChoiceForm(TeamForm):
+    """A form that names one of the benchmarks that Pitwall can measure."""
+
+    benchmark = forms.ChoiceField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._field("benchmark").choices = load_benchmark_choices(self.member)
+
+    def split_benchmark(self) -> tuple[str, str]:
+        """Return the slugs of the project and of the benchmark that a valid form names."""
+        project, _, benchmark = self.cleaned_data["benchmark"].rpartition("/")
+        return project, benchmark
+
 
 def load_benchmark_choices(member: Member) -> list[tuple[str, str]]:
     """Return the benchmarks that Pitwall can measure."""

@@ -1,19 +1,13 @@
 """The form of a backfill."""
 
-from typing import Any
-
 from django import forms
 
-from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.runs.availability import Choice, load_choices
 from orchestrator.runs.backfills import BackfillRequest
 from orchestrator.runs.earlier_commits import MOST_LOOKED_AT, CommitSelection, CommitSource
-from orchestrator.web.forms import TeamForm, load_benchmark_choices
-from orchestrator.web.runs.forms import CasesField, HostsField, group_place_choices
+from orchestrator.web.runs.measurement_form import MeasurementForm
 
 
-class BackfillForm(TeamForm):
-    benchmark = forms.ChoiceField()
+class BackfillForm(MeasurementForm):
     source = forms.ChoiceField(
         label="Commits",
         initial=CommitSource.LAST,
@@ -62,42 +56,14 @@ class BackfillForm(TeamForm):
         label="Measure 1 in",
         help_text="1: each of these commits. 5: every fifth, from the newest.",
     )
-    hosts = HostsField(
-        required=False, error_messages={"invalid_choice": "There is no host %(value)s."}
-    )
-    cases = CasesField()
-    rounds = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MAX_ROUNDS,
-        help_text="Empty: the number in the definition.",
-    )
     again = forms.BooleanField(
         required=False,
         label="Also commits that are measured already, or failed in an earlier backfill",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.places = load_choices(self.member)
-        fields: dict[str, Any] = self.fields
-        fields["benchmark"].choices = load_benchmark_choices(self.member)
-        fields["hosts"].choices = [(place.value, place.title) for place in self.places]
-        if len(self.places) and not self.is_bound and "hosts" not in self.initial:
-            self.initial["hosts"] = _find_only_host(self.places)
-
-    def place_groups(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
-        return group_place_choices(self.places, self["hosts"].value() or [])
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if not data.get("hosts") and "hosts" not in self.errors:
-            self.add_error("hosts", "Choose at least one host.")
-        return data
-
     def request(self) -> BackfillRequest:
         data = self.cleaned_data
-        project, _, benchmark = data["benchmark"].rpartition("/")
+        project, benchmark = self.split_benchmark()
         return BackfillRequest(
             project=project,
             benchmark=benchmark,
@@ -115,8 +81,3 @@ class BackfillForm(TeamForm):
             rounds=data["rounds"],
             again=data["again"],
         )
-
-
-def _find_only_host(places: list[Choice]) -> list[str]:
-    hosts = [place.value for place in places if place.kind == "host" and place.usable]
-    return hosts if len(hosts) == 1 else []

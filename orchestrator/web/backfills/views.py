@@ -43,7 +43,9 @@ def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the form. A submitted form shows its estimate first; `start` starts it."""
     if request.method != "POST":
         initial = {"benchmark": request.GET.get("benchmark", "")}
-        return _show_form(request, BackfillForm(member, initial=initial))
+        form = BackfillForm(member, initial=initial)
+        form.preselect_host()
+        return _show_form(request, form)
     form = BackfillForm(member, request.POST)
     plan = None
     if form.is_valid():

@@ -13,7 +13,7 @@ from orchestrator.fleet.tuning import KNOBS
 from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
 from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
-from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark_choices
+from orchestrator.web.forms import BenchmarkChoiceForm, TeamForm, build_benchmark_key
 
 #: Measured code should not run as root.
 LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
@@ -268,7 +268,7 @@ class HostSettingsForm(TeamForm):
         }
 
 
-class GoldenForm(TeamForm):
+class GoldenForm(BenchmarkChoiceForm):
     renamed = {"tolerance": "tolerance_percent"}
 
     benchmark = forms.ChoiceField(help_text="A short benchmark that loads the whole machine.")
@@ -292,13 +292,9 @@ class GoldenForm(TeamForm):
         help_text="Tolerated drift. If the noise of the host is larger, its noise is tolerated.",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["benchmark"].choices = load_benchmark_choices(self.member)  # type: ignore[attr-defined]
-
     def golden(self) -> NewGolden:
         data = self.cleaned_data
-        project, _, benchmark = data["benchmark"].rpartition("/")
+        project, benchmark = self.split_benchmark()
         return NewGolden(
             benchmark=benchmark,
             project=project or None,
@@ -309,7 +305,7 @@ class GoldenForm(TeamForm):
         )
 
 
-class CalibrationForm(TeamForm):
+class CalibrationForm(BenchmarkChoiceForm):
     benchmark = forms.ChoiceField(help_text="The benchmark that you plan to compare commits with.")
     commit = forms.CharField(
         max_length=200,
@@ -327,11 +323,10 @@ class CalibrationForm(TeamForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The form of the golden run on the same page has fields of the same names.
         super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
-        self.fields["benchmark"].choices = load_benchmark_choices(self.member)  # type: ignore[attr-defined]
 
     def calibration(self) -> NewCalibration:
         data = self.cleaned_data
-        project, _, benchmark = data["benchmark"].rpartition("/")
+        project, benchmark = self.split_benchmark()
         return NewCalibration(
             benchmark=benchmark,
             project=project or None,
@@ -341,7 +336,7 @@ class CalibrationForm(TeamForm):
 
 
 def build_initial_settings(host: Host) -> dict[str, Any]:
-    """Return the present values of the fields of CareForm."""
+    """Return the present values of the fields of HostSettingsForm."""
     gib = Decimal(host.disk_limit_bytes) / _GIB
     return {
         "tags": ", ".join(host.tags),

@@ -10,7 +10,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.histories.histories import load_history_choices
 from orchestrator.reports.report_builder import list_dimensions
 from orchestrator.reports.report_spec import ReportSpec, from_data
-from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark_choices
+from orchestrator.web.forms import BenchmarkChoiceForm, TeamForm, build_benchmark_key
 
 ROWS = 4
 ACROSS = 2
@@ -29,10 +29,9 @@ PUBLISHED = (
 )
 
 
-class ReportForm(TeamForm):
+class ReportForm(BenchmarkChoiceForm):
     """Choose dimensions and metrics; fields left empty get the defaults of the benchmark."""
 
-    benchmark = forms.ChoiceField()
     row = forms.MultipleChoiceField(required=False, label="Rows")
     across = forms.MultipleChoiceField(required=False, label="Columns")
     metric = forms.CharField(
@@ -72,7 +71,6 @@ class ReportForm(TeamForm):
         self.dimensions = list_dimensions(benchmark)
         named = [(name, name.replace("_", " ")) for name in self.dimensions]
         fields: dict[str, Any] = self.fields
-        fields["benchmark"].choices = load_benchmark_choices(member)
         fields["row"].choices = named
         fields["across"].choices = named
         hosts = [(host.name, host.name) for host in choices.hosts]

@@ -1,53 +1,20 @@
 """Fields of the form of runs and schedules."""
 
 import re
-from collections.abc import Collection, Mapping
 from typing import Any
 
 from django import forms
 
 from orchestrator.benchmarks.selectors import load_benchmark
-from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.runs.availability import Choice, HostAvailability, load_choices, load_refusals
 from orchestrator.runs.new_commits import load_newest_tagged
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
-from orchestrator.web.forms import TeamForm, load_benchmark_choices
 from orchestrator.web.runs.case_grid import CaseChoice, load_case_choice
+from orchestrator.web.runs.measurement_form import MeasurementForm
 from orchestrator.web.runs.placements import PlacementsField
-
-PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
-
 
 #: The fields that are always visible; all others are below "More options".
 VISIBLE = frozenset({"benchmark", "baseline", "contender", "hosts", "rounds", "default_branch"})
-
-
-class HostsField(forms.MultipleChoiceField):
-    """`refusals`: why some hosts cannot be chosen, by name."""
-
-    widget = forms.CheckboxSelectMultiple
-    refusals: Mapping[str, str] = {}
-
-    def validate(self, value: list[str]) -> None:
-        for name in value:
-            if name in self.refusals and not self.valid_value(name):
-                raise forms.ValidationError(self.refusals[name])
-        super().validate(value)
-
-
-class CasesField(forms.CharField):
-    """An expression over the parameters and labels of cases (benchmarks/choice.py)."""
-
-    def __init__(self) -> None:
-        attrs = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
-        super().__init__(
-            required=False,
-            max_length=2000,
-            label="Expression",
-            widget=forms.TextInput(attrs={**attrs, "class": "code"}),
-            help_text='Such as protocol == "h3" and size in ("full", "huge"). Empty: all.',
-        )
 
 
 class ScheduleFields(forms.Form):
@@ -98,7 +65,7 @@ class ScheduleFields(forms.Form):
     )
 
 
-class RunForm(TeamForm, ScheduleFields):
+class RunForm(MeasurementForm, ScheduleFields):
     renamed = {
         "budget_s": "budget",
         "contenders": "contender",
@@ -106,7 +73,8 @@ class RunForm(TeamForm, ScheduleFields):
         "contender_ref": "contender",
     }
 
-    benchmark = forms.ChoiceField()
+    place_fields = ("hosts", "placements")
+
     baseline = forms.CharField(
         max_length=200,
         required=False,
@@ -123,7 +91,6 @@ class RunForm(TeamForm, ScheduleFields):
     second_contender = forms.CharField(
         max_length=200, required=False, help_text="Optional: measured in the same rounds."
     )
-    cases = CasesField()
     pairwise = forms.BooleanField(
         required=False, label="Fewer cases: each pair of values at least once"
     )
@@ -150,12 +117,6 @@ class RunForm(TeamForm, ScheduleFields):
         label="Detect changes of at least, %",
         help_text="The number of rounds is computed from the noise of the selected hosts.",
     )
-    rounds = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MAX_ROUNDS,
-        help_text="A verdict needs at least 5.",
-    )
     budget = forms.FloatField(
         required=False,
         min_value=0.01,
@@ -175,7 +136,6 @@ class RunForm(TeamForm, ScheduleFields):
         help_text="Higher priority runs start first. Waiting raises the priority, except of "
         "Background.",
     )
-    hosts = HostsField(required=False)
     generator = forms.ChoiceField(
         required=False, label="Load from", help_text="Where the load tool runs."
     )
@@ -191,8 +151,9 @@ class RunForm(TeamForm, ScheduleFields):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._field("benchmark").choices = load_benchmark_choices(self.member)
-        self._field("hosts").choices = self._host_choices()
+        elsewhere = [("", "the same host"), *self._list_grouped_places()]
+        self._field("generator").choices = elsewhere
+        self._field("backend").choices = elsewhere
         self.choice: CaseChoice | None = load_case_choice(self.member, self._benchmark_key())
         if self.choice is not None and self.is_bound:
             self.choice.take(self.data)
@@ -203,26 +164,6 @@ class RunForm(TeamForm, ScheduleFields):
                 f"Empty: {self.choice.spec.rounds}, as in the definition, or at most 20 until "
                 "decided. A verdict needs at least 5."
             )
-
-    def preselect_host(self) -> None:
-        """Choose the only host that can measure now, if no usable place is chosen yet."""
-        places = {place.value for place in self.places if place.usable}
-        given = {str(name) for name in self.initial.get("hosts") or ()}
-        ready = [
-            place.value
-            for place in self.places
-            if place.kind == "host" and place.hosts[0].now != HostAvailability.HELD
-        ]
-        if len(ready) == 1 and not given & places and not self.initial.get("placements"):
-            self.initial["hosts"] = [*given, *ready]
-
-    @property
-    def refused_hosts(self) -> list[str]:
-        """Return why hosts that the address names cannot be chosen."""
-        if self.is_bound:
-            return []
-        names = self.initial.get("hosts") or ()
-        return [self.refusals[name] for name in names if name in self.refusals]
 
     @property
     def has_options(self) -> bool:
@@ -236,15 +177,8 @@ class RunForm(TeamForm, ScheduleFields):
             or (choice is not None and choice.picked != choice.grid.everything)
         )
 
-    def place_groups(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
-        """Return the possible places by kind, each with whether it is chosen."""
-        return group_place_choices(self.places, self["hosts"].value() or [])
-
     def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        places = {"hosts", "placements"}
-        if not places & set(self.errors) and not any(data.get(name) for name in places):
-            self.add_error("hosts", "Choose at least one host.")
+        data = super().clean()
         self._clean_cases(data)
         if data.get("until") == "resolution" and not data.get("resolution"):
             self._missing("resolution", "Enter the change to detect, such as 2.")
@@ -265,7 +199,7 @@ class RunForm(TeamForm, ScheduleFields):
     def request(self) -> RunRequest:
         """For a schedule of a branch, this is the run of its latest commit."""
         data = self.cleaned_data
-        project, _, benchmark = data["benchmark"].rpartition("/")
+        project, benchmark = self.split_benchmark()
         contenders = [data["contender"], data["second_contender"]]
         if self.starts == "commits":
             contenders = [data["branch"]]
@@ -378,19 +312,17 @@ class RunForm(TeamForm, ScheduleFields):
 
     def _usual_name(self) -> str:
         data = self.cleaned_data
-        slug = data["benchmark"].rpartition("/")[2]
+        _, slug = self.split_benchmark()
         times = {"nightly": f"nightly at {data['at']:%H:%M}"} if data["at"] else {}
         words = {**times, "cron": f"at {data['cron']}", "commits": f"on {data['branch']}"}
         words["tags"] = f"on tags {data['tags']}"
         return f"{slug} {words[self.starts]}"
 
-    def _host_choices(self) -> list[tuple[str, str]]:
-        self.places = load_choices(self.member)
-        self.refusals = self._field("hosts").refusals = load_refusals(self.member)
-        elsewhere = [("", "the same host"), *_group_places(self.places)]
-        self._field("generator").choices = elsewhere
-        self._field("backend").choices = elsewhere
-        return [(place.value, place.title) for place in self.places]
+    def _list_grouped_places(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        return [
+            (title, [(place.value, place.title) for place in places])
+            for title, places in self._group_places()
+        ]
 
     def _benchmark_key(self) -> str:
         given = self["benchmark"].value()
@@ -399,25 +331,3 @@ class RunForm(TeamForm, ScheduleFields):
         # The value that a browser preselects.
         choices = self._field("benchmark").choices
         return str(choices[0][0]) if choices else ""
-
-    def _field(self, name: str) -> Any:
-        return self.fields[name]
-
-
-def group_place_choices(
-    places: list[Choice], chosen: Collection[str]
-) -> list[tuple[str, list[tuple[Choice, bool]]]]:
-    """Return the places by kind, each with whether it is chosen; kinds without any are omitted."""
-    groups = [
-        (title, [(place, place.value in chosen) for place in places if place.kind == kind])
-        for kind, title in PLACE_KINDS.items()
-    ]
-    return [(title, rows) for title, rows in groups if rows]
-
-
-def _group_places(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
-    groups = [
-        (title, [(place.value, place.title) for place in places if place.kind == kind])
-        for kind, title in PLACE_KINDS.items()
-    ]
-    return [(title, options) for title, options in groups if options]

@@ -84,7 +84,7 @@ def test_too_few_rounds_give_a_warning(world: World, alice: Client) -> None:
         ("baseline", "no-such-branch", "there is no commit, branch or tag no-such-branch"),
         ("contender", "no-such-branch", "there is no commit, branch or tag no-such-branch"),
         ("rounds", "0", "greater than or equal to 1"),
-        ("hosts", ["elsewhere"], "elsewhere is not one of the available choices"),
+        ("hosts", ["elsewhere"], "There is no host elsewhere"),
     ],
 )
 def test_an_error_is_shown_at_its_field(
