@@ -7,6 +7,7 @@ times as long as the rest of a request to start a run.
 import random
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
@@ -58,6 +59,15 @@ class PlannedTrial(NamedTuple):
     expected_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrigin:
+    """What a run comes from. `trigger` is one of `Trigger`."""
+
+    trigger: str
+    schedule: Schedule | None = None
+    backfill: Backfill | None = None
+
+
 def create_run(
     *,
     member: Member,
@@ -67,27 +77,23 @@ def create_run(
     seed: int | None = None,
 ) -> Run:
     """Queue a run with jobs of some minutes each, and all its trials."""
-    run, _ = _create_run(member, request, trigger, schedule=schedule, seed=seed)
+    origin = RunOrigin(trigger=trigger, schedule=schedule)
+    run, _ = _create_run(member, request, origin, seed=seed)
     return run
 
 
 def start_run(*, member: Member, request: RunRequest) -> selectors.RunProgress:
     """`create_run` for the API; return the initial progress."""
-    return selectors.build_progress(*_create_run(member, request, Trigger.API))
+    return selectors.build_progress(*_create_run(member, request, RunOrigin(trigger=Trigger.API)))
 
 
 def _create_run(
-    member: Member,
-    request: RunRequest,
-    trigger: str,
-    *,
-    schedule: Schedule | None = None,
-    seed: int | None = None,
+    member: Member, request: RunRequest, origin: RunOrigin, *, seed: int | None = None
 ) -> tuple[Run, dict[Job, int]]:
     """Return the run, and its jobs with the number of trials of each."""
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
-    return _store_run(member, request, plan, trigger, schedule=schedule, seed=seed)
+    return _store_run(member, request, plan, origin, seed=seed)
 
 
 def create_planned_run(
@@ -95,7 +101,8 @@ def create_planned_run(
 ) -> Run:
     """Queue a run of a backfill, which has been planned already."""
     member.require(Role.MEMBER, to="start a run")
-    run, _ = _store_run(member, request, plan, Trigger.BACKFILL, backfill=backfill)
+    origin = RunOrigin(trigger=Trigger.BACKFILL, backfill=backfill)
+    run, _ = _store_run(member, request, plan, origin)
     return run
 
 
@@ -103,44 +110,42 @@ def _store_run(
     member: Member,
     request: RunRequest,
     plan: RunPlan,
-    trigger: str,
+    origin: RunOrigin,
     *,
-    schedule: Schedule | None = None,
-    backfill: Backfill | None = None,
     seed: int | None = None,
 ) -> tuple[Run, dict[Job, int]]:
     with span("create run"), transaction.atomic():
         quotas = lock_quotas(member.team)
         check_storage(team=member.team, quotas=quotas)
         queued_s = 0.0 if quotas.queued_s is None else sum_queued_seconds(member.team)
-        run = Run.objects.create(
-            team=member.team,
-            definition=store_definition(plan.definition, by=member.actor),
-            trigger=trigger,
-            requested_by=member.actor,
-            schedule=schedule,
-            backfill=backfill,
-            cases=request.cases.strip(),
-            pairwise=request.pairwise,
-            rounds=plan.rounds,
-            until=plan.until,
-            budget_s=plan.budget_s,
-            wait_for_quiet=request.wait_for_quiet,
-            priority=plan.priority,
-            seed=secrets.randbits(62) if seed is None else seed,
-        )
+        run = _insert_run(member, request, plan, origin, seed)
         mark_span(run=run.pk)
-        variants = Variant.objects.bulk_create(
-            Variant(run=run, commit=commit, position=place)
-            for place, commit in enumerate(plan.commits)
-        )
-        cases = store_case_rows(benchmark=plan.definition.benchmark, cases=plan.cases)
-        show_cases(cases)
-        jobs = _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
+        jobs = _insert_jobs(run, plan)
         added_s = sum(job.expected_s for job in jobs)
         check_queue(team=member.team, quotas=quotas, queued_s=queued_s, added_s=added_s)
         record_audit(member=member, action="run.created", subject=run.pk)
     return run, jobs
+
+
+def _insert_run(
+    member: Member, request: RunRequest, plan: RunPlan, origin: RunOrigin, seed: int | None
+) -> Run:
+    return Run.objects.create(
+        team=member.team,
+        definition=store_definition(plan.definition, by=member.actor),
+        trigger=origin.trigger,
+        requested_by=member.actor,
+        schedule=origin.schedule,
+        backfill=origin.backfill,
+        cases=request.cases.strip(),
+        pairwise=request.pairwise,
+        rounds=plan.rounds,
+        until=plan.until,
+        budget_s=plan.budget_s,
+        wait_for_quiet=request.wait_for_quiet,
+        priority=plan.priority,
+        seed=secrets.randbits(62) if seed is None else seed,
+    )
 
 
 def start_run_once(
@@ -184,11 +189,20 @@ def _check_same_request(record: IdempotencyKey, digest: str) -> Run | None:
     return record.run
 
 
-def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -> dict[Job, int]:
-    """Insert all jobs, placements and trials with three statements.
+def _insert_jobs(run: Run, plan: RunPlan) -> dict[Job, int]:
+    """Insert variants, missing cases, jobs, placements and trials, each kind with one statement.
 
     Return the jobs with the number of trials of each.
     """
+    variants = Variant.objects.bulk_create(
+        Variant(run=run, commit=commit, position=place) for place, commit in enumerate(plan.commits)
+    )
+    cases = store_case_rows(benchmark=plan.definition.benchmark, cases=plan.cases)
+    show_cases(cases)
+    return _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
+
+
+def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -> dict[Job, int]:
     jobs: dict[Job, int] = {}
     placements: list[Placement] = []
     trials: list[PlannedTrial] = []

@@ -99,6 +99,11 @@ def run_load(
             hung = not _watch(child, start, load.wall_limit_s, while_running)
         finally:
             child.kill()
+    return _build_outcome(program, child, started_at, hung)
+
+
+def _build_outcome(program: _Program, child: Child, started_at: float, hung: bool) -> LoadOutcome:
+    """Return how a tool that has just ended ran."""
     code = child.exit_code
     assert code is not None
     return LoadOutcome(

@@ -67,21 +67,14 @@ class Child:
         """
         self.name = name or Path(argv[0]).name
         self._confinement = confine(limits, account is not None)
+        prepare = _prepare(os.getpid(), self._confinement, account)
         try:
-            self._popen = subprocess.Popen(
-                list(argv),
-                cwd=cwd,
-                env=dict(env),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                preexec_fn=_prepare(os.getpid(), self._confinement, account),
-            )
-        except BaseException as error:
+            self._popen = _start_program(argv, cwd, env, stdout, stderr, prepare)
+        except subprocess.SubprocessError as error:
             self._confinement.abandon()
-            if isinstance(error, subprocess.SubprocessError):
-                raise AgentError(_describe_preparation_error(self.name, limits, account)) from error
+            raise AgentError(_describe_preparation_error(self.name, limits, account)) from error
+        except BaseException:
+            self._confinement.abandon()
             raise
         self.pid = self._popen.pid
         self._adopts = adopts
@@ -174,6 +167,27 @@ class Child:
 
 def convert_exit_status(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _start_program(
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: IO[Any],
+    stderr: IO[Any],
+    prepare: Callable[[], None],
+) -> subprocess.Popen[Any]:
+    """Start the program in its own session; `prepare` runs in it before its first instruction."""
+    return subprocess.Popen(
+        list(argv),
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=prepare,
+    )
 
 
 def _prepare(
