@@ -36,7 +36,6 @@ from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
-from orchestrator.dispatch.disturbed_rounds import PAUSE_S, describe_pause
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.local_loads import announce_local_load
 from orchestrator.dispatch.plan import (
@@ -56,14 +55,14 @@ from orchestrator.dispatch.rounds import (
     build_round_plans,
     build_step_id,
     drop_cancelled,
-    end_quiet_wait,
+    send_end_of_wait,
 )
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import record_host_error, record_host_seen
 from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
-from orchestrator.runs.quiet_wait import WAITING_PHASE
+from orchestrator.runs.quiet_wait import PAUSE_S, WAITING_PHASE, describe_pause
 from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
@@ -279,7 +278,7 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         drop_cancelled(job, session, status["dropped"])
         phase = seen.changes.get("phase", job.phase)
         if phase == WAITING_PHASE and not job.run.wait_for_quiet:
-            end_quiet_wait(job, session)
+            send_end_of_wait(job, session)
         if intake.is_building(job, seen):
             builds.read_logs(job, session)
     # Without a new event, a waiting trial still waits for the same reason.

@@ -82,7 +82,7 @@ def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
         session.transport.put(json.dumps(cancelled).encode(), path)
 
 
-def end_quiet_wait(job: Job, session: HostSession) -> None:
+def send_end_of_wait(job: Job, session: HostSession) -> None:
     """Let the trials of the current round start without waiting for quiet hosts."""
     session.transport.put(b"", f"jobs/{job.pk}/{build_step_id(job)}/measure_now")
 

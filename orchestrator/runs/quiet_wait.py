@@ -1,5 +1,10 @@
-"""The wait of trials for quiet hosts: what a user sees of it, and its end on request."""
+"""The wait for quiet hosts: what a user sees of it, when a job pauses, and its end on request.
 
+A trial waits while other processes use its host (`agents/hostagent/trials/quiet_wait.py`). After
+rounds without a usable block the whole job pauses.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
@@ -8,20 +13,35 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from cli.pitwall.units import format_percent
+from cli.pitwall.units import format_duration, format_percent
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError
+from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.runs import selectors
-from orchestrator.runs.models import Run
-from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED, JobState
+from orchestrator.runs.models import Job, Run
+from orchestrator.runs.states import (
+    COUNTED_VALIDITIES,
+    JOB_ACTIVE,
+    RUN_ENDED,
+    JobState,
+    TrialState,
+)
 from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The phase of a job whose trial waits.
 WAITING_PHASE = "waiting for a quiet host"
 #: The phase of a job that is queued again after disturbed rounds.
 PAUSED_PHASE = "paused"
+#: After this many disturbed rounds in a row a job pauses.
+DISTURBED_ROUNDS = 2
+#: The duration of a pause, and how often a job pauses before it measures without a further one.
+PAUSE_S = 600.0
+MOST_PAUSES = 3
+_BY_OTHERS = frozenset(
+    {"busy_neighbour"} | {code for code, rule in THRESHOLDS.items() if rule.cause == "neighbours"}
+)
 
 
 def get_limit_s(run: Run) -> float:
@@ -44,6 +64,21 @@ def describe_busy_host(
     )
 
 
+def describe_pause(job: Job) -> str:
+    """Return why the job should pause now; empty if it should not."""
+    if not get_limit_s(job.run) or job.pauses >= MOST_PAUSES or job.round < DISTURBED_ROUNDS:
+        return ""
+    last = range(job.round, job.round - DISTURBED_ROUNDS, -1)
+    if not all(_is_disturbed(job, each) for each in last):
+        return ""
+    host = job.host.name if job.host else "a host"
+    return (
+        f"Paused: the last {DISTURBED_ROUNDS} rounds have no usable block, because other processes "
+        f"used {host}. The job continues in {format_duration(PAUSE_S)}. Stop these programs, or "
+        "measure now: then the job does not pause or wait again."
+    )
+
+
 def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
     """Let the trials of a run start at once, also while other processes use a host."""
     member.require(Role.MEMBER, to="end the wait of a run")
@@ -58,3 +93,18 @@ def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
         record_audit(member=member, action="run.wait_ended", subject=run.pk)
     run.refresh_from_db()
     return run
+
+
+def _is_disturbed(job: Job, number: int) -> bool:
+    """Return whether a round has no usable block, and other processes are a reason."""
+    trials = job.trials.filter(round=number, state=TrialState.MEASURED)
+    usable: dict[int, list[bool]] = defaultdict(list)
+    codes: set[str] = set()
+    for case, validity, reasons in trials.values_list("case_id", "validity", "reasons"):
+        usable[case].append(validity in COUNTED_VALIDITIES)
+        codes |= _parse_codes(reasons)
+    return bool(usable) and not any(map(all, usable.values())) and bool(codes & _BY_OTHERS)
+
+
+def _parse_codes(reasons: Iterable[str] | None) -> set[str]:
+    return {reason.partition(":")[0] for reason in reasons or ()}

@@ -10,13 +10,12 @@ from django.db.models.functions import Now
 from orchestrator.core.clock import utc_now
 from orchestrator.database.shared_redis import build_redis_key, connect_redis
 from orchestrator.dispatch import engine
-from orchestrator.dispatch.disturbed_rounds import describe_pause
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.local_loads import MOST_S, announce_local_load, read_local_load_s
 from orchestrator.dispatch.rounds import build_round_plans
 from orchestrator.runs import leasing
 from orchestrator.runs.models import HostLease, Job, Run, Trial
-from orchestrator.runs.quiet_wait import WAITING_PHASE, end_quiet_waits
+from orchestrator.runs.quiet_wait import WAITING_PHASE, describe_pause, end_quiet_waits
 from tests.support.factories import Personas
 from tests.support.hostile_host import answer, get_work_dir, job_on_hostile_host
 
