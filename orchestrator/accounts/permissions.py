@@ -114,12 +114,11 @@ PAGES: Mapping[str, PageRow] = {
         do=MAINTAINER,
     ),
     **_build_page_rows(
-        "project project-access project-changes project-forge project-public channels host-checks",
+        """project project-access project-changes project-forge project-public project-repository
+        channels host-checks""",
         see=VIEWER,
         do=MAINTAINER,
     ),
-    # Also for users who may add projects, while it has no results and no secret.
-    **_build_page_rows("project-repository", see=VIEWER, do=MAINTAINER),
     **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
         """host-key-accept host-ssh host-settings member-role invitation-new channel-enable

@@ -163,10 +163,6 @@ def _set(
     )
 
 
-def has_credential(project: Project) -> bool:
-    return load_repository_access(project).kind != "none"
-
-
 def forget_other_server(project: Project, url: str) -> None:
     """Remove what belongs to the old server, before the project gets this URL.
 

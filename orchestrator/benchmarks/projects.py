@@ -5,7 +5,7 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.access import forget_other_server, has_credential
+from orchestrator.benchmarks.access import forget_other_server
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.suite_repositories import check_repository_address
@@ -40,16 +40,11 @@ def change_project(
     """Set another name, URL or default branch; the latter two request a fetch.
 
     Its slug is part of addresses and cannot be changed. Each URL has its own mirror, and branches
-    of the former one are dropped; commits and results remain.
-
-    A user who may add projects may change it until something was measured or a credential exists;
-    then the role of maintainer is required. A token and a pinned host key are not sent to another
-    server.
+    of the former one are dropped; commits and results remain. A token and a pinned host key are not
+    sent to another server.
     """
+    member.require(Role.MAINTAINER, to="change a project")
     project = Project.objects.select_for_update().get(pk=project.pk)
-    is_measured = project.commits.filter(variants__isnull=False).exists()
-    role = Role.MAINTAINER if is_measured or has_credential(project) else Role.MEMBER
-    member.require(role, to="change a project")
     check_repository_address(repository_url)
     if not default_branch.strip():
         raise InvalidRequestError("name the default branch", field="default_branch")

@@ -352,7 +352,9 @@ def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
         )
         project.refresh_from_db()
 
-    change(dora, "https://github.com/a/c.git")
+    with pytest.raises(PermissionRefusedError):
+        change(dora, "https://github.com/a/c.git")
+    change(personas.alice, "https://github.com/a/c.git")
     stale = Project.objects.get(pk=project.pk)
     access.save_token(member=personas.alice, project=project, token=TOKEN)
     with pytest.raises(PermissionRefusedError):
