@@ -23,6 +23,7 @@ released, and its results are kept.
 import contextlib
 import logging
 import time
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import DatabaseError, DataError
@@ -88,26 +89,40 @@ class InternalError(HostError):
     transient = True
 
 
-def advance(job_id: UUID) -> float | None:
-    """Take the job one step further; return in how many seconds it wants the next one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """`wait_s`: seconds until the job wants its next step; None if the caller need not wake it.
 
-    None if the caller had nothing to do, or if there is nothing more to do.
+    `left_hosts`: the job has ended or returned to the queue, so its hosts are free.
     """
+
+    wait_s: float | None = None
+    left_hosts: bool = False
+
+
+def advance(job_id: UUID) -> StepResult:
+    """Take the job one step further, if it is due and no other worker has it."""
     since = time.monotonic()
     job = claims.claim_job(job_id)
     if job is None:
-        return None
+        return StepResult()
     with logging_about(run=job.run_id, job=job.pk):
         mark_span()
         try:
-            with SHARES.admit(job.run.team_id) as admitted:
-                if not admitted:
-                    return claims.release_claim(job, poll_in_s=SHARE_S, failures=job.failures - 1)
-                with HEARTBEAT.keeping(claims.build_claim(job, since=since)) as claim:
-                    return _run_steps(job, claim)
+            wait_s = _run_admitted(job, since)
         except ClaimLost:
             logger.info("job %s: another worker took over", job_id)
-            return None
+            return StepResult()
+    return StepResult(wait_s=wait_s, left_hosts=wait_s is None)
+
+
+def _run_admitted(job: Job, since: float) -> float | None:
+    """Run steps, unless the team uses its share of the threads; None if the job left its hosts."""
+    with SHARES.admit(job.run.team_id) as admitted:
+        if not admitted:
+            return claims.release_claim(job, poll_in_s=SHARE_S, failures=job.failures - 1)
+        with HEARTBEAT.keeping(claims.build_claim(job, since=since)) as claim:
+            return _run_steps(job, claim)
 
 
 def _run_steps(job: Job, claim: Claim) -> float | None:

@@ -53,13 +53,12 @@ def pump() -> None:
 @shared_task(name=ADVANCE)
 def advance(job_id: str) -> None:
     """Advance a job as far as possible without waiting, and schedule the next poll."""
-    wait_s = engine.advance(UUID(job_id))
-    if wait_s is None:
-        # The job may have ended, so its hosts are free for the next ones.
+    result = engine.advance(UUID(job_id))
+    if result.left_hosts:
         pump()
         wake_after_job()
-    elif wait_s < SOON_S:
-        wake_job(UUID(job_id), in_s=wait_s)
+    elif result.wait_s is not None and result.wait_s < SOON_S:
+        wake_job(UUID(job_id), in_s=result.wait_s)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.check_host")

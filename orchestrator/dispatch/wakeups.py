@@ -38,7 +38,7 @@ def wake_imports() -> None:
 
 
 def wake_after_job() -> None:
-    """Send the ticks that use the results of an ended job: verdicts and change points."""
+    """Send the ticks that use the results of a job that left its hosts: verdicts, change points."""
     for task in ("store_verdicts", "detect_change_points"):
         _send(task)
 

@@ -102,7 +102,7 @@ def test_a_job_goes_back_to_the_queue_while_the_disk_is_full(job: Job, settings:
     Job.objects.filter(pk=job.pk).update(state=JobState.PREPARING, step_started=False)
     settings.LOAD_TOOLS = {}
     settings.MIN_FREE_DISK_MIB = (shutil.disk_usage(settings.DATA_DIR).total >> 20) + 1
-    assert engine.advance(job.pk) is None
+    assert engine.advance(job.pk).left_hosts
     waiting = Job.objects.get(pk=job.pk)
     assert (waiting.state, waiting.attempt) == ("queued", 2), waiting.message
     assert "PITWALL_MIN_FREE_DISK_MIB" in waiting.message
@@ -110,5 +110,5 @@ def test_a_job_goes_back_to_the_queue_while_the_disk_is_full(job: Job, settings:
     # The last attempt ends it.
     Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, not_before=None)
     leasing.lease_queued_jobs()
-    assert engine.advance(job.pk) is None
+    assert engine.advance(job.pk).left_hosts
     assert Job.objects.get(pk=job.pk).state == "failed"

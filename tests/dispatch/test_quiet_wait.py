@@ -49,7 +49,7 @@ def poll(job: Job, *events: dict[str, Any]) -> tuple[Job, float | None]:
     trial = str(job.trials.first().pk)
     answer(job, *({"trial": trial, **event} for event in events))
     Job.objects.filter(pk=job.pk).update(poll_at=Now(), claim=None, claimed_until=None)
-    wait_s = engine.advance(job.pk)
+    wait_s = engine.advance(job.pk).wait_s
     return Job.objects.get(pk=job.pk), wait_s
 
 

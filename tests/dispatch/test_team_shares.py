@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.dispatch import checkup, engine
+from orchestrator.dispatch.engine import StepResult
 from orchestrator.dispatch.shares import TeamShares
 from orchestrator.fleet.models import CheckRequest
 from orchestrator.runs.models import Job
@@ -41,14 +42,14 @@ def test_a_job_waits_while_its_team_uses_its_share(
     with ExitStack() as slow:
         for _ in range(3):
             slow.enter_context(shares.admit(job.run.team_id))
-        assert engine.advance(job.pk) == engine.SHARE_S
+        assert engine.advance(job.pk) == StepResult(wait_s=engine.SHARE_S)
         job = Job.objects.get(pk=job.pk)
         assert (job.claim, job.failures) == (None, 0)
         assert not read_calls(job), "the host was asked"
         with shares.admit("another team") as admitted:
             assert admitted
     Job.objects.filter(pk=job.pk).update(poll_at=job.created_at)
-    assert engine.advance(job.pk) is not None
+    assert engine.advance(job.pk).wait_s is not None
     assert read_calls(job)
 
 
