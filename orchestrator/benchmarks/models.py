@@ -23,7 +23,22 @@ class CompleteManager(models.Manager[Any]):
     """Includes deleted rows."""
 
 
-class Project(models.Model):
+class Deletable(models.Model):
+    """A row that is deleted with a grace period, in which it can be restored."""
+
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    deleted_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    objects = LiveManager()
+    with_deleted = CompleteManager()
+
+    class Meta:
+        abstract = True
+
+
+class Project(Deletable):
     """A git repository of a team.
 
     Its benchmarks are deleted and restored with it, with the same `deleted_at`.
@@ -51,13 +66,6 @@ class Project(models.Model):
         null=True, blank=True, help_text="Since when the project's results are public."
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    deleted_at = models.DateTimeField(null=True, blank=True)
-    deleted_by = models.ForeignKey(
-        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-
-    objects = LiveManager()
-    with_deleted = CompleteManager()
 
     class Meta:
         ordering = ["name"]
@@ -244,7 +252,7 @@ class Commit(models.Model):
         return self.sha[:10]
 
 
-class Benchmark(models.Model):
+class Benchmark(Deletable):
     """A named thing to measure in a project; its definitions are its versions.
 
     With `repository_path`, they are read from this file of the measured commit. A draft was tried
@@ -257,13 +265,6 @@ class Benchmark(models.Model):
     repository_path = models.CharField(max_length=200, blank=True)
     is_draft = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    deleted_at = models.DateTimeField(null=True, blank=True)
-    deleted_by = models.ForeignKey(
-        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-
-    objects = LiveManager()
-    with_deleted = CompleteManager()
 
     class Meta:
         ordering = ["slug"]
