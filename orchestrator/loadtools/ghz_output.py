@@ -1,6 +1,5 @@
 """ghz's report without the details that the agent removed: counts and percentiles."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from agents.hostagent.readers.ghz import find_code, iterate_failures
 from agents.hostagent.readers.grpc_status import get_code_number
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
-from orchestrator.loadtools.reading import ToolReport
+from orchestrator.loadtools.reading import ToolReport, parse_json_report
 
 _NEEDED: Mapping[str, type] = {
     "count": int,
@@ -30,13 +29,7 @@ def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
 
 
 def _parse_output(report: bytes) -> dict[str, Any]:
-    try:
-        output = json.loads(report)
-    except GARBAGE as error:
-        start = report[:80].decode(errors="replace")
-        raise ToolOutputError(f"ghz's report is not JSON ({error}): {start!r}") from error
-    if not isinstance(output, dict):
-        raise ToolOutputError(f"ghz's report is a {type(output).__name__}, expected an object")
+    output = parse_json_report(report, "ghz's report")
     missing = [name for name, kind in _NEEDED.items() if not isinstance(output.get(name), kind)]
     if missing:
         raise ToolOutputError(f"ghz's report lacks {', '.join(missing)}: is it ghz 0.93 or newer?")

@@ -1,11 +1,10 @@
 """k6's report: the number of requests, and the shortest and the longest of them."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
-from orchestrator.loadtools.reading import ToolReport
+from orchestrator.loadtools.reading import ToolReport, parse_json_report
 
 #: k6 reports these requests, but never started them.
 _NOT_SENT = "not_sent"
@@ -26,13 +25,7 @@ def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
 
 
 def _parse_output(report: bytes) -> dict[str, Any]:
-    try:
-        output = json.loads(report)
-    except GARBAGE as error:
-        start = report[:80].decode(errors="replace")
-        raise ToolOutputError(f"k6's report is not JSON ({error}): {start!r}") from error
-    if not isinstance(output, dict):
-        raise ToolOutputError(f"k6's report is a {type(output).__name__}, expected an object")
+    output = parse_json_report(report, "k6's report")
     needed = ("asked", "answered", "metrics")
     missing = [name for name in needed if not isinstance(output.get(name), dict)]
     if missing:

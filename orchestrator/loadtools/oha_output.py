@@ -3,7 +3,6 @@
 Its own values are stored under `oha.*` and only used to prove that rows and JSON belong together.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from orchestrator.loadtools.metrics import FIRST_BYTE_PERCENTILES, build_percent
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError, is_supported
 from orchestrator.loadtools.oha_errors import classify
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
-from orchestrator.loadtools.reading import ToolReport
+from orchestrator.loadtools.reading import ToolReport, parse_json_report
 
 _SECTIONS = ("summary", "latencyPercentiles", "statusCodeDistribution", "errorDistribution")
 _MEANS = {
@@ -42,13 +41,7 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
 
 
 def _parse_output(tool_json: bytes) -> dict[str, Any]:
-    try:
-        output = json.loads(tool_json)
-    except GARBAGE as error:
-        start = tool_json[:80].decode(errors="replace")
-        raise ToolOutputError(f"oha's output is not JSON ({error}): {start!r}") from error
-    if not isinstance(output, dict):
-        raise ToolOutputError(f"oha's output is a {type(output).__name__}, expected an object")
+    output = parse_json_report(tool_json, "oha's output")
     missing = [name for name in _SECTIONS if not isinstance(output.get(name), dict)]
     if missing:
         raise ToolOutputError(f"oha's output lacks {', '.join(missing)}: is it oha 1.14 or newer?")

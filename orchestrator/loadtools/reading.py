@@ -4,6 +4,7 @@ Every judged value comes from the rows that the agent reduced. The tool's own va
 them, and used to prove that both belong together.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,18 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.validity import Evidence, judge
+
+
+def parse_json_report(report: bytes, title: str) -> dict[str, Any]:
+    """Return a tool's report, a JSON object; ToolOutputError, which names its `title`, if not."""
+    try:
+        output = json.loads(report)
+    except GARBAGE as error:
+        start = report[:80].decode(errors="replace")
+        raise ToolOutputError(f"{title} is not JSON ({error}): {start!r}") from error
+    if not isinstance(output, dict):
+        raise ToolOutputError(f"{title} is a {type(output).__name__}, expected an object")
+    return output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

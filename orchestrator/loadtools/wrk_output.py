@@ -1,12 +1,11 @@
 """The report of wrk's script, as the agent's reader keeps it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.loadtools.model import GARBAGE, Reason, ToolOutputError, TrialReading
-from orchestrator.loadtools.reading import ToolReport
+from orchestrator.loadtools.reading import ToolReport, parse_json_report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +35,7 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, T
 
 
 def _parse_report(tool_json: bytes) -> WrkReport:
-    try:
-        report = json.loads(tool_json)
-    except GARBAGE as error:
-        start = tool_json[:80].decode(errors="replace")
-        raise ToolOutputError(f"wrk's report is not JSON ({error}): {start!r}") from error
+    report = parse_json_report(tool_json, "wrk's report")
     try:
         errors = {kind: int(n) for kind, n in report["errors"].items()}
         return WrkReport(

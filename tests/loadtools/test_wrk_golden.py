@@ -105,7 +105,7 @@ def test_a_report_of_other_requests_is_detected(tmp_path):
     [
         (b"", "not JSON"),
         (b'{"requests": 5', "not JSON"),
-        (b"[]", "TypeError"),
+        (b"[]", "wrk's report is a list, expected an object"),
         (b"{}", "KeyError: 'errors'"),
         (b'{"errors": {"status": "x"}}', "ValueError"),
     ],
