@@ -7,9 +7,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.accounts.models import ApiToken
 from orchestrator.runs.models import Schedule
-from orchestrator.runs.schedules import NewSchedule, create_schedule
 from tests.browser import page_checks
 from tests.browser.conftest import log_in
+from tests.support.factories import make_nightly_schedule
 from tests.support.world import World
 
 pytestmark = pytest.mark.browser
@@ -17,15 +17,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def schedule(world: World) -> Schedule:
-    new = NewSchedule(
-        name="nightly",
-        benchmark="hello",
-        cron="0 3 * * *",
-        baseline_ref="main~1",
-        contender_ref="main",
-        hosts=("here",),
-    )
-    return create_schedule(member=world.alice, new=new)
+    return make_nightly_schedule(world.alice)
 
 
 def test_a_schedule_is_deleted_in_a_dialog_that_can_be_cancelled(

@@ -31,9 +31,9 @@ from orchestrator.retention.deletions import (
 )
 from orchestrator.runs.golden import NewGolden, load_due_golden_checks, set_golden
 from orchestrator.runs.models import GoldenCheck, Run, Schedule
-from orchestrator.runs.schedules import NewSchedule, create_schedule, lock_due
+from orchestrator.runs.schedules import lock_due
 from orchestrator.runs.selectors import load_jobs, load_run, load_runs, load_schedules
-from tests.support.factories import add_member, make_definition
+from tests.support.factories import add_member, make_definition, make_nightly_schedule
 from tests.support.world import World
 
 LATER = timedelta(days=DAYS_TO_RESTORE, hours=2)
@@ -43,15 +43,7 @@ LATER = timedelta(days=DAYS_TO_RESTORE, hours=2)
 def world(world: World) -> World:
     """With a measured run, a schedule and a golden run."""
     world.run = world.measure_run(1000, 1001)
-    new = NewSchedule(
-        name="nightly",
-        benchmark="hello",
-        cron="0 3 * * *",
-        baseline_ref="main~1",
-        contender_ref="main",
-        hosts=("here",),
-    )
-    create_schedule(member=world.alice, new=new)
+    make_nightly_schedule(world.alice)
     golden = NewGolden(benchmark="hello", commit="main", every_hours=1)
     set_golden(member=world.alice, host_id=world.host.pk, new=golden)
     return world

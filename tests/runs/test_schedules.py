@@ -23,26 +23,19 @@ from orchestrator.runs.schedules import (
     set_schedule_enabled,
 )
 from tests.support.factories import (
+    NIGHTLY,
     Personas,
     commit_files,
     finish_run,
     git,
     make_definition,
     make_local_host,
+    make_nightly_schedule,
     make_personas,
     make_project,
     make_run,
 )
 from tests.support.fetches import fetch_now, run_fetches
-
-NIGHTLY = NewSchedule(
-    name="nightly",
-    cron="0 3 * * *",
-    benchmark="hello",
-    baseline_ref="main~1",
-    contender_ref="main",
-    hosts=("here",),
-)
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def schedule(personas: Personas, tmp_path: Path) -> Schedule:
     project, _ = make_project(personas.alice, tmp_path / "origin")
     make_definition(personas.alice, project)
     make_local_host(personas.alice)
-    return create_schedule(member=personas.alice, new=NIGHTLY)
+    return make_nightly_schedule(personas.alice)
 
 
 def make_due(schedule: Schedule) -> None:

@@ -33,7 +33,8 @@ from orchestrator.measurements.metrics import store_metrics
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.recording import Ids, MeasuredRow
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
-from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.runs.models import Job, Run, Schedule, Trial
+from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats.histogram import Histogram as Distribution
@@ -176,6 +177,21 @@ def make_run(member: Member, shas: Sequence[str], **changes: Any) -> Run:
         request=RunRequest(baseline=shas[0], contenders=tuple(shas[1:]), **request),
         seed=1,
     )
+
+
+#: Each night, of what `make_definition` defines.
+NIGHTLY = NewSchedule(
+    name="nightly",
+    cron="0 3 * * *",
+    benchmark="hello",
+    baseline_ref="main~1",
+    contender_ref="main",
+    hosts=("here",),
+)
+
+
+def make_nightly_schedule(member: Member) -> Schedule:
+    return create_schedule(member=member, new=NIGHTLY)
 
 
 def make_known(run: Run, known: Mapping[str, float]) -> None:

@@ -10,8 +10,7 @@ from orchestrator.accounts.selectors import load_token_member
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.models import ShareLink
 from orchestrator.runs.models import Schedule
-from orchestrator.runs.schedules import NewSchedule, create_schedule
-from tests.support.factories import add_member
+from tests.support.factories import add_member, make_nightly_schedule
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 from tests.web.conftest import signed_in
@@ -19,15 +18,7 @@ from tests.web.conftest import signed_in
 
 @pytest.fixture
 def schedule(world: World) -> Schedule:
-    new = NewSchedule(
-        name="nightly",
-        benchmark="hello",
-        cron="0 3 * * *",
-        baseline_ref="main~1",
-        contender_ref="main",
-        hosts=("here",),
-    )
-    return create_schedule(member=world.alice, new=new)
+    return make_nightly_schedule(world.alice)
 
 
 def test_the_first_press_only_asks(
