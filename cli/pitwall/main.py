@@ -19,7 +19,7 @@ from .comparing import compare
 from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError
 from .files import export, send_files
 from .following import wait_for_end
-from .histories import send_histories
+from .history_import import send_histories
 from .hosts import list_hosts
 from .local import measure_here
 from .starting import start_run

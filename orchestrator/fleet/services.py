@@ -13,6 +13,7 @@ from orchestrator.accounts.models import Role, Team
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
+from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import (
     ConflictError,
     HostError,
@@ -20,7 +21,6 @@ from orchestrator.core.errors import (
     InvalidRequestError,
     LoginRefusedError,
 )
-from orchestrator.core.holdings import Holding
 from orchestrator.fleet import selectors, vault
 from orchestrator.fleet.detected_profiles import (
     create_pending_profile,
@@ -87,15 +87,15 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
     return profile
 
 
-def list_profile_dependents(profile: HardwareProfile) -> tuple[Holding, ...]:
+def list_profile_dependents(profile: HardwareProfile) -> tuple[DependentCount, ...]:
     """Return what refers to a profile; hosts and jobs prevent its deletion."""
     hosts = tuple(profile.hosts.order_by("name").values_list("name", flat=True))
     figures = profile.reference_results.count()
-    holdings = (
-        Holding(title="Hosts", count=len(hosts), names=hosts[:5]),
-        Holding(title="Reference results, which lose their machine", count=figures),
+    dependents = (
+        DependentCount(title="Hosts", count=len(hosts), names=hosts[:5]),
+        DependentCount(title="Reference results, which lose their machine", count=figures),
     )
-    return tuple(each for each in holdings if each.count)
+    return tuple(each for each in dependents if each.count)
 
 
 def delete_profile(*, member: Member, slug: str) -> None:

@@ -8,12 +8,12 @@ from hashlib import sha256
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.storable_text import check_storable
-from orchestrator.importers.archive import unpack_files
 from orchestrator.importers.asv_folder import read_folder
 from orchestrator.importers.recognition import recognise_format
 from orchestrator.importers.registry import HISTORY_FORMATS, Format
 from orchestrator.importers.rows import Better, Row, Scalar
 from orchestrator.importers.units import convert_to_base
+from orchestrator.importers.uploaded_files import unpack_files
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.script_metrics import PREFIX
 

@@ -22,8 +22,8 @@ from orchestrator.benchmarks.models import Benchmark, Case, Fetch, Project
 from orchestrator.benchmarks.selectors import load_benchmark, load_project
 from orchestrator.benchmarks.sharing import load_share_links
 from orchestrator.core.clock import utc_now
+from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import ConflictError, NotFoundError
-from orchestrator.core.holdings import Holding
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import ChangePoint, Point, SavedReport, Series
 from orchestrator.retention.removal_steps import (
@@ -49,7 +49,7 @@ MOST_COUNTED = 100_000
 STEPS = 20
 
 
-def list_project_dependents(member: Member, project: Project) -> tuple[Holding, ...]:
+def list_project_dependents(member: Member, project: Project) -> tuple[DependentCount, ...]:
     """Return what is deleted with a project from `load_project`, without kinds that it lacks."""
     names = list(project.benchmarks.values_list("slug", flat=True))
     tokens = ApiToken.objects.filter(project=project, revoked_at=None).order_by("name")
@@ -58,11 +58,11 @@ def list_project_dependents(member: Member, project: Project) -> tuple[Holding, 
         _name_rows("Benchmarks", names),
         *_list_dependents(list(project.benchmarks.values_list("pk", flat=True))),
         _name_rows("API tokens for this project only", list(tokens.values_list("name", flat=True))),
-        Holding(title="Shared links", count=links.count()),
+        DependentCount(title="Shared links", count=links.count()),
     )
 
 
-def list_benchmark_dependents(benchmark: Benchmark) -> tuple[Holding, ...]:
+def list_benchmark_dependents(benchmark: Benchmark) -> tuple[DependentCount, ...]:
     """Return what is deleted with a benchmark from `load_benchmark`, as for a project."""
     return _select_existing(*_list_dependents([benchmark.pk]))
 
@@ -184,7 +184,7 @@ def _cancel_runs(member: Member, benchmarks: Iterable[int]) -> None:
             cancel_loaded_run(member=member, run=run)
 
 
-def _list_dependents(benchmarks: list[int]) -> list[Holding]:
+def _list_dependents(benchmarks: list[int]) -> list[DependentCount]:
     runs = Run.objects.filter(definition__benchmark__in=benchmarks)
     points = Point.objects.filter(series__benchmark__in=benchmarks)[: MOST_COUNTED + 1].count()
     alerts = ChangePoint.objects.filter(series__benchmark__in=benchmarks, alerts__state="open")
@@ -193,15 +193,17 @@ def _list_dependents(benchmarks: list[int]) -> list[Holding]:
     golden = GoldenCheck.objects.filter(benchmark__in=benchmarks).order_by("host__name")
     calibrated = Host.objects.filter(calibrations__benchmark__in=benchmarks).order_by("name")
     return [
-        Holding(title="Runs", count=runs.count()),
-        Holding(title="Unfinished runs", count=runs.exclude(state__in=RUN_ENDED).count()),
-        Holding(title="Histories", count=Series.objects.filter(benchmark__in=benchmarks).count()),
-        Holding(
+        DependentCount(title="Runs", count=runs.count()),
+        DependentCount(title="Unfinished runs", count=runs.exclude(state__in=RUN_ENDED).count()),
+        DependentCount(
+            title="Histories", count=Series.objects.filter(benchmark__in=benchmarks).count()
+        ),
+        DependentCount(
             title="Points of histories",
             count=min(points, MOST_COUNTED),
             is_capped=points > MOST_COUNTED,
         ),
-        Holding(title="Open alerts", count=alerts.values("alerts").distinct().count()),
+        DependentCount(title="Open alerts", count=alerts.values("alerts").distinct().count()),
         _name_rows("Schedules", list(schedules.values_list("name", flat=True))),
         _name_rows("Reports", list(reports.values_list("title", flat=True))),
         _name_rows("Golden runs of hosts", list(golden.values_list("host__name", flat=True))),
@@ -211,13 +213,13 @@ def _list_dependents(benchmarks: list[int]) -> list[Holding]:
     ]
 
 
-def _name_rows(title: str, names: list[str]) -> Holding:
+def _name_rows(title: str, names: list[str]) -> DependentCount:
     more = ("…",) if len(names) > MOST_NAMES else ()
-    return Holding(title=title, count=len(names), names=(*names[:MOST_NAMES], *more))
+    return DependentCount(title=title, count=len(names), names=(*names[:MOST_NAMES], *more))
 
 
-def _select_existing(*holdings: Holding) -> tuple[Holding, ...]:
-    return tuple(each for each in holdings if each.count)
+def _select_existing(*dependents: DependentCount) -> tuple[DependentCount, ...]:
+    return tuple(each for each in dependents if each.count)
 
 
 def _iterate_benchmark_steps(benchmark: Benchmark) -> Iterator[Callable[[], object]]:

@@ -13,8 +13,8 @@ from django.db.models import Model, QuerySet
 from orchestrator.accounts.memberships import remove_team
 from orchestrator.accounts.models import ApiToken, Membership, Team
 from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
+from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import ConflictError
-from orchestrator.core.holdings import Holding
 from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import Reading, ReferenceSource
@@ -26,7 +26,7 @@ from orchestrator.runs.states import RUN_ENDED
 Progress = Callable[[int, int, str], None]
 
 
-def list_holdings(team: Team) -> list[Holding]:
+def list_team_dependents(team: Team) -> list[DependentCount]:
     """Return what is deleted with a team, by kind; a count may be 0."""
     rows: dict[str, QuerySet[Model]] = {
         "members": Membership.objects.filter(team=team),
@@ -41,7 +41,7 @@ def list_holdings(team: Team) -> list[Holding]:
         "sources of reference results": ReferenceSource.objects.filter(team=team),
         "hosts": Host.objects.filter(team=team),
     }
-    return [Holding(title=title, count=queryset.count()) for title, queryset in rows.items()]
+    return [DependentCount(title=title, count=queryset.count()) for title, queryset in rows.items()]
 
 
 def check_is_idle(team: Team) -> None:

@@ -19,7 +19,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.importers import archive, history_values
+from orchestrator.importers import history_values, uploaded_files
 from orchestrator.importers.registry import HISTORY_FORMATS
 from orchestrator.measurements import bulk_import, history_import, import_steps
 from orchestrator.measurements.history_import import discard_history, start_history
@@ -449,7 +449,7 @@ def test_too_many_values_and_bytes_are_refused(
     row.refresh_from_db()
     assert "at most 2 values" in row.faults[0][1]
 
-    monkeypatch.setattr(archive, "MAX_BYTES", 1024**2)
+    monkeypatch.setattr(uploaded_files, "MAX_BYTES", 1024**2)
     bomb = build_zip({"a.json": b" " * 2 * 1024**2})
     row = queue_content(world.alice, bomb, tmp_path, name="bomb.zip")
     run_imports()

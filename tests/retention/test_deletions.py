@@ -73,8 +73,8 @@ def test_dependents_are_counted_and_named(world: World) -> None:
 
 def test_points_are_counted_to_a_limit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deletions, "MOST_COUNTED", 1)
-    holdings = list_benchmark_dependents(world.benchmark)
-    points = next(each for each in holdings if each.title == "Points of histories")
+    dependents = list_benchmark_dependents(world.benchmark)
+    points = next(each for each in dependents if each.title == "Points of histories")
     assert (points.count, points.is_capped) == (1, True)
 
 

@@ -27,8 +27,8 @@ from ..step.journal import Journal
 from ..step.keepalive import Keepalive
 from ..step.plan import Plan, Trial
 from ..trials.poll_pause import PollPause
-from ..trials.progress import TrialProgress
 from ..trials.quiet_wait import QuietWait
+from ..trials.trial_progress import TrialProgress
 from ..trials.trial_runner import run_trial
 
 

@@ -11,7 +11,7 @@ from ..load.load_output import LoadFiles
 from ..load.load_runner import LoadOutcome, run_load
 from ..platform.processes import Child
 from ..step.plan import Load, Trial
-from .progress import TrialProgress
+from .trial_progress import TrialProgress
 
 
 class PassContext(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from ..hosts.all_hosts import AllHosts
 from ..step.plan import Trial
-from .progress import TrialProgress
+from .trial_progress import TrialProgress
 
 #: Seconds between two measurements of a busy host.
 PERIOD_S = 1.0

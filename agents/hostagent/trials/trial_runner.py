@@ -13,9 +13,9 @@ from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
 from .pass_context import PassContext
-from .progress import TrialProgress
 from .quiet_wait import QuietWait
 from .trial_pass import PassRecord, run_pass
+from .trial_progress import TrialProgress
 
 
 def run_trial(

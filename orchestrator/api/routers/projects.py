@@ -85,8 +85,8 @@ def change_project(request: CallerRequest, project: Text, payload: ProjectChange
 )
 def list_project_dependents(request: CallerRequest, project: Text) -> DependentsOut:
     member = request.auth.member
-    holdings = deletions.list_project_dependents(member, load_project(member, project))
-    return dependents_out(holdings)
+    dependents = deletions.list_project_dependents(member, load_project(member, project))
+    return dependents_out(dependents)
 
 
 @router.delete("/projects/{project}", response={204: None}, summary="Delete a project")

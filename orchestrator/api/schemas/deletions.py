@@ -6,7 +6,7 @@ from datetime import datetime
 from ninja import Schema
 
 from orchestrator.benchmarks.models import Benchmark, Project
-from orchestrator.core.holdings import Holding
+from orchestrator.core.dependents import DependentCount
 from orchestrator.retention.deletions import compute_removal_time
 
 
@@ -43,7 +43,7 @@ class DeletedListOut(Schema):
     benchmarks: list[DeletedOut]
 
 
-def dependents_out(holdings: Iterable[Holding]) -> DependentsOut:
+def dependents_out(dependents: Iterable[DependentCount]) -> DependentsOut:
     return DependentsOut(
         dependents=[
             DependentOut(
@@ -52,7 +52,7 @@ def dependents_out(holdings: Iterable[Holding]) -> DependentsOut:
                 names=list(each.names),
                 is_capped=each.is_capped,
             )
-            for each in holdings
+            for each in dependents
         ]
     )
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.benchmarks.proposals.files import SourceFiles
+from orchestrator.benchmarks.proposals.source_files import SourceFiles
 
 MOST_WORDS = 100
 MOST_LENGTH = 2_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.benchmarks.proposals.commands import StartCommand, parse_command
-from orchestrator.benchmarks.proposals.files import SourceFiles, load_package
+from orchestrator.benchmarks.proposals.source_files import SourceFiles, load_package
 
 Command = tuple[str, ...]
 

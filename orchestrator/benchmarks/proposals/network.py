@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.benchmarks.proposals.files import CODE_FILES, SourceFiles
+from orchestrator.benchmarks.proposals.source_files import CODE_FILES, SourceFiles
 
 #: Code that reads the port from the variable PORT.
 _READS_PORT = re.compile(

@@ -12,7 +12,6 @@ from orchestrator.benchmarks.proposals.commands import (
     find_exposed_port,
     find_start_command,
 )
-from orchestrator.benchmarks.proposals.files import SourceFiles, read_source_files
 from orchestrator.benchmarks.proposals.languages import (
     Toolchain,
     find_toolchain,
@@ -24,6 +23,7 @@ from orchestrator.benchmarks.proposals.network import (
     find_routes,
     reads_port_variable,
 )
+from orchestrator.benchmarks.proposals.source_files import SourceFiles, read_source_files
 from orchestrator.benchmarks.refs import open_repository, resolve_ref
 
 _LINE_WIDTH = 96

@@ -34,7 +34,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.this_machine import is_local_request
 from orchestrator.web.account.forms import FirstOwnerForm, PasswordForm
 from orchestrator.web.account.login import log_in
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 
 log = logging.getLogger(__name__)
 #: Steps of OpenID Connect that may fail: no answer, a malformed one, or one with missing fields.
@@ -58,9 +58,9 @@ def account(request: HttpRequest) -> HttpResponse:
     return render(request, "account/account.html", context)
 
 
-def _ask_unlinking(request: HttpRequest, link_id: int) -> Confirmation:
+def _ask_unlinking(request: HttpRequest, link_id: int) -> ConfirmationPage:
     oidc.load_provider_account(cast(User, request.user), link_id)
-    return Confirmation(
+    return ConfirmationPage(
         question="Remove the link of your account?",
         effects=("You then log in with your password. You can link your account again.",),
         button="Remove link",

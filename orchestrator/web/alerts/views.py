@@ -27,7 +27,7 @@ from orchestrator.alerts.selectors import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.forges.links import load_forge_links
+from orchestrator.forges.forge_links import load_forge_links
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alerts.actions import ACTIONS, apply_action

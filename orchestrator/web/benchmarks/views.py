@@ -33,16 +33,16 @@ from orchestrator.retention.deletions import (
 )
 from orchestrator.runs.tries import try_definition
 from orchestrator.web.access import for_member
+from orchestrator.web.benchmarks.benchmark_results import build_results_context
 from orchestrator.web.benchmarks.forms import (
     BenchmarkForm,
     DefinitionForm,
     TrialForm,
     build_example,
 )
-from orchestrator.web.benchmarks.results import build_results_context
 from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 
 #: Former cases that the page shows; the API has all.
@@ -174,9 +174,11 @@ def case_visibility(
     return redirect("benchmark", project, slug)
 
 
-def _ask_deletion(request: HttpRequest, member: Member, project: str, slug: str) -> Confirmation:
+def _ask_deletion(
+    request: HttpRequest, member: Member, project: str, slug: str
+) -> ConfirmationPage:
     record = load_benchmark(member, slug, project)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the benchmark “{record.title}”?",
         effects=(
             "The benchmark and all that depends on it vanish immediately. Unfinished runs are "

@@ -23,11 +23,11 @@ from orchestrator.alerts.channel_service import (
     set_channel_enabled,
 )
 from orchestrator.alerts.deliveries import find_channel_problem
-from orchestrator.core.holdings import Holding
+from orchestrator.core.dependents import DependentCount
 from orchestrator.dispatch.wakeups import wake_channels
 from orchestrator.web.access import for_member
 from orchestrator.web.channels.forms import ChannelForm
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 
 A_PAGE = 50
@@ -78,9 +78,9 @@ def enable(request: HttpRequest, member: Member, channel_id: UUID) -> HttpRespon
     return redirect("channel", channel_id)
 
 
-def _ask_deletion(request: HttpRequest, member: Member, channel_id: UUID) -> Confirmation:
+def _ask_deletion(request: HttpRequest, member: Member, channel_id: UUID) -> ConfirmationPage:
     channel = load_channel(member, channel_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the channel “{channel.name}”?",
         effects=(
             "Nothing more is sent to it. Deliveries that are due are not sent, and the log of its "
@@ -89,7 +89,7 @@ def _ask_deletion(request: HttpRequest, member: Member, channel_id: UUID) -> Con
         ),
         button="Delete channel",
         back=reverse("channel", args=[channel_id]),
-        dependents=(Holding(title="Deliveries", count=load_deliveries(channel).count()),),
+        dependents=(DependentCount(title="Deliveries", count=load_deliveries(channel).count()),),
     )
 
 

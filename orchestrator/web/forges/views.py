@@ -27,7 +27,7 @@ from orchestrator.forges.selectors import (
 from orchestrator.forges.services import approve, decline, disconnect, renew_secret, save_connection
 from orchestrator.forges.webhooks import MOST_BYTES, receive
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forges.forms import ForgeForm, build_initial_connection
 from orchestrator.web.forms import FORM_ERRORS
@@ -60,9 +60,9 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _page(request, member, project, form, secret)
 
 
-def _ask_new_secret(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_new_secret(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     connection = load_connection(member, load_project(member, slug))
-    return Confirmation(
+    return ConfirmationPage(
         question="Generate a new webhook secret?",
         effects=(
             f"Webhooks of {connection.repository} are refused until you enter the new secret "
@@ -83,9 +83,9 @@ def new_secret(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _page(request, member, project, form, secret)
 
 
-def _ask_disconnection(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_disconnection(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     connection = load_connection(member, load_project(member, slug))
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Disconnect {connection.repository}?",
         effects=(
             "Pitwall no longer receives its pushes, and measures and comments no pull requests.",

@@ -19,7 +19,7 @@ from orchestrator.histories.evidence import find_commit
 from orchestrator.histories.histories import load_series
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.redirects import read_back, redirect_back
 
 
@@ -45,9 +45,9 @@ def edit(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRespo
     return redirect_back(request, "history")
 
 
-def _ask_deletion(request: HttpRequest, member: Member, annotation_id: UUID) -> Confirmation:
+def _ask_deletion(request: HttpRequest, member: Member, annotation_id: UUID) -> ConfirmationPage:
     annotation = load_annotation(member, annotation_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the annotation at {annotation.commit.short_sha}?",
         effects=(annotation.text,),
         button="Delete annotation",

@@ -48,7 +48,7 @@ from orchestrator.regressions.change_points import (
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import build_benchmark_key, build_choices
 from orchestrator.web.history.presenters import (
     AnnotationRow,
@@ -153,9 +153,11 @@ def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str)
     return redirect_back(request, "history")
 
 
-def _ask_baseline_removal(request: HttpRequest, member: Member, baseline_id: UUID) -> Confirmation:
+def _ask_baseline_removal(
+    request: HttpRequest, member: Member, baseline_id: UUID
+) -> ConfirmationPage:
     baseline = load_baseline(member, baseline_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove the new baseline at {baseline.commit.short_sha}?",
         effects=("Earlier measurements count again, and changes are detected again.",),
         button="Remove baseline",

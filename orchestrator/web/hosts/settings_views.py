@@ -20,7 +20,7 @@ from orchestrator.fleet.selectors import load_host
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.hosts.forms import CalibrationForm, GoldenForm, HostSettingsForm
 from orchestrator.web.hosts.views import host_page
@@ -56,9 +56,9 @@ def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     return host_page(request, member, host, golden=form)
 
 
-def _ask_golden_removal(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+def _ask_golden_removal(request: HttpRequest, member: Member, host_id: UUID) -> ConfirmationPage:
     host = load_host(member, host_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove the golden run of {host.name}?",
         effects=("Drift of the host is no longer detected. The results of its runs remain.",),
         button="Remove golden run",
@@ -73,9 +73,9 @@ def golden_remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpRe
     return redirect("host", host_id)
 
 
-def _ask_golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+def _ask_golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> ConfirmationPage:
     host = load_host(member, host_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Reset the reference of {host.name}?",
         effects=(
             "Earlier golden runs are no longer compared with new ones. Do this when the host "
@@ -124,9 +124,9 @@ def release(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse
     return redirect("host", host_id)
 
 
-def _ask_retirement(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+def _ask_retirement(request: HttpRequest, member: Member, host_id: UUID) -> ConfirmationPage:
     host = load_host(member, host_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Retire {host.name}?",
         effects=("No more jobs run on it, permanently. Its results remain.",),
         button="Retire host",

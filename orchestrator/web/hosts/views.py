@@ -40,7 +40,7 @@ from orchestrator.measurements.validity_issues import RunValidity, load_run_vali
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import load_jobs
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.hosts.facts import (
     build_contradiction_pair,
@@ -149,9 +149,9 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "hosts/new.html", context, status=form.status)
 
 
-def _ask_removal(request: HttpRequest, member: Member, host_id: UUID) -> Confirmation:
+def _ask_removal(request: HttpRequest, member: Member, host_id: UUID) -> ConfirmationPage:
     host = load_host(member, host_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove {host.name}?",
         effects=("It has not measured anything. Its settings and its pinned key are deleted.",),
         button="Remove host",
@@ -186,10 +186,10 @@ def profiles(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "hosts/profiles.html", context, status=form.status)
 
 
-def _ask_profile_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_profile_deletion(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     profile = load_profile(member, slug)
     dependents = list_profile_dependents(profile)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the hardware profile “{profile}”?",
         effects=("Only a profile without hosts can be deleted. This cannot be undone.",),
         button="Delete profile",

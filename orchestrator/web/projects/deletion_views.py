@@ -13,10 +13,10 @@ from orchestrator.retention.deletions import (
     list_project_dependents,
 )
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 
 
-def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     project = load_project(member, slug)
     effects = [
         "The project and all that depends on it vanish immediately. Unfinished runs are cancelled.",
@@ -24,7 +24,7 @@ def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmati
     ]
     if project.public_since:
         effects.insert(1, "It is public: its public pages, badges and charts disappear.")
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the project “{project.name}”?",
         effects=tuple(effects),
         button="Delete project",

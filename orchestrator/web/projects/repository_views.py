@@ -17,7 +17,7 @@ from orchestrator.benchmarks.projects import change_project, clone_again, fetch_
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import AccessTokenForm, ProjectChangeForm
 
@@ -43,9 +43,9 @@ def fetch(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return redirect("project", slug)
 
 
-def _ask_clone(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_clone(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     project = load_project(member, slug)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Clone the repository of {project.name} again?",
         effects=(
             "A new clone replaces the local mirror. Use it after large files were removed from the "
@@ -111,9 +111,9 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
     return render(request, "projects/access.html", context, status=form.status)
 
 
-def _ask_new_key(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_new_key(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     project = load_project(member, slug)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Generate a new deploy key for {project.name}?",
         effects=(
             "It replaces the stored credential. Fetches of a private repository fail until you add "
@@ -132,9 +132,9 @@ def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpRespons
     return redirect("project-access", slug)
 
 
-def _ask_access_removal(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_access_removal(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     project = load_project(member, slug)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove the credential of {project.name}?",
         effects=(
             "Fetches of a private repository fail from now on. The credential is deleted and "
@@ -175,9 +175,9 @@ def reject_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     )
 
 
-def _ask_forgetting(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_forgetting(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     project = load_project(member, slug)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Forget the pinned host key of {project.name}?",
         effects=(
             "Nothing is fetched until a maintainer has accepted the key that the server shows "

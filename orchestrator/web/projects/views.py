@@ -30,7 +30,7 @@ from orchestrator.regressions.machine_time import sum_used_s
 from orchestrator.retention.pins import load_kept, load_pin, load_pins, pin_commit, unpin
 from orchestrator.retention.settings import load_retention, save_retention
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import (
     ChangeRulesForm,
@@ -141,9 +141,11 @@ def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return _render_project_page(request, member, record, retention, form, status=form.status)
 
 
-def _ask_unpinning(request: HttpRequest, member: Member, slug: str, pin_id: int) -> Confirmation:
+def _ask_unpinning(
+    request: HttpRequest, member: Member, slug: str, pin_id: int
+) -> ConfirmationPage:
     pin = load_pin(load_project(member, slug), pin_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Unpin {pin}?",
         effects=("Data that is past the retention of the project is removed within minutes.",),
         button="Unpin",

@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.core.holdings import Holding
+from orchestrator.core.dependents import DependentCount
 from orchestrator.reports.reference_import import ReferenceImport, import_results, remove_source
 from orchestrator.reports.reference_suites import (
     import_published,
@@ -20,7 +20,7 @@ from orchestrator.reports.reference_suites import (
 )
 from orchestrator.reports.references import load_reference_results, load_source, load_sources
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.references.forms import ReferenceForm
 
@@ -95,14 +95,14 @@ def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResp
     return render(request, "references/detail.html", context)
 
 
-def _ask_removal(request: HttpRequest, member: Member, source_id: UUID) -> Confirmation:
+def _ask_removal(request: HttpRequest, member: Member, source_id: UUID) -> ConfirmationPage:
     source = load_source(member, source_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove the reference results “{source.name}”?",
         effects=("Reports no longer show them. Import the file again to bring them back.",),
         button="Remove results",
         back=reverse("reference", args=[source_id]),
-        dependents=(Holding(title="Values", count=source.results.count()),),
+        dependents=(DependentCount(title="Values", count=source.results.count()),),
     )
 
 

@@ -31,7 +31,7 @@ from orchestrator.reports.saved_reports import (
     save_report,
 )
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forms import FORM_ERRORS, load_benchmark_choices
 from orchestrator.web.refs import load_chosen_benchmark, load_chosen_run
@@ -166,9 +166,9 @@ def edit(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     return render(request, "reports/edit.html", context, status=form.status)
 
 
-def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> Confirmation:
+def _ask_deletion(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:
     report = load_saved_report(member, slug)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the report “{report.title}”?",
         effects=("The results that it shows remain. Links to it no longer work.",),
         button="Delete report",

@@ -17,7 +17,7 @@ from orchestrator.runs.schedules import (
 )
 from orchestrator.runs.selectors import load_schedule, load_schedules
 from orchestrator.web.access import for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.runs.form_views import (
     form_page,
@@ -41,9 +41,9 @@ def enable(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpRespo
     return redirect("schedules")
 
 
-def _ask_deletion(request: HttpRequest, member: Member, schedule_id: UUID) -> Confirmation:
+def _ask_deletion(request: HttpRequest, member: Member, schedule_id: UUID) -> ConfirmationPage:
     schedule = load_schedule(member, schedule_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Delete the schedule “{schedule.name}”?",
         effects=(
             "It starts no more runs. The runs that it has started remain with their results.",

@@ -37,7 +37,7 @@ from orchestrator.histories.histories import (
 )
 from orchestrator.reports.shared_pages import resolve_shared_page
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.history_drawing import draw_history
 from orchestrator.web.middleware import POLICY
@@ -100,9 +100,9 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "sharing/new.html", context, status=form.status)
 
 
-def _ask_revocation(request: HttpRequest, member: Member, link_id: UUID) -> Confirmation:
+def _ask_revocation(request: HttpRequest, member: Member, link_id: UUID) -> ConfirmationPage:
     link = load_share_link(member, link_id)
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Revoke the link to “{link.title}”?",
         effects=("Nobody can open the page with it any more. This cannot be undone.",),
         button="Revoke link",

@@ -30,7 +30,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.account.forms import NewAccountForm
 from orchestrator.web.account.login import log_in
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import InvitationForm, list_grantable_roles
 
@@ -58,8 +58,8 @@ def invite(request: HttpRequest, member: Member) -> HttpResponse:
     return _render_members_page(request, member, InvitationForm(member), new=new, sent=sent)
 
 
-def _ask_withdrawal(request: HttpRequest, member: Member, invitation_id: UUID) -> Confirmation:
-    return Confirmation(
+def _ask_withdrawal(request: HttpRequest, member: Member, invitation_id: UUID) -> ConfirmationPage:
+    return ConfirmationPage(
         question=f"Withdraw the invitation for {load_open_invitation(member, invitation_id)}?",
         effects=("Its link no longer works.",),
         button="Withdraw invitation",
@@ -83,9 +83,9 @@ def role(request: HttpRequest, member: Member, username: str) -> HttpResponse:
     return redirect("members")
 
 
-def _ask_removal(request: HttpRequest, member: Member, username: str) -> Confirmation:
+def _ask_removal(request: HttpRequest, member: Member, username: str) -> ConfirmationPage:
     name = load_membership(member, username).user.get_username()
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Remove {name} from {member.team.name}?",
         effects=(
             f"{name} no longer sees anything of the team, and their API tokens of it are revoked.",

@@ -27,7 +27,7 @@ from orchestrator.accounts.services import create_token, revoke_token
 from orchestrator.core.errors import NotFoundError
 from orchestrator.retention.quota_use import load_team_use
 from orchestrator.web.access import CHOSEN_TEAM, for_member
-from orchestrator.web.confirmations import Confirmation, confirm_first
+from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import AuditForm, TokenForm
 
@@ -54,13 +54,13 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "team/settings.html", context, status=form.status)
 
 
-def _ask_revocation(request: HttpRequest, member: Member, token_id: UUID) -> Confirmation:
+def _ask_revocation(request: HttpRequest, member: Member, token_id: UUID) -> ConfirmationPage:
     token = load_token(member, token_id)
     derived = count_derived_tokens(token)
     effects = ["Programs that use it are refused from now on. This cannot be undone."]
     if derived:
         effects.append(f"Tokens that were created with it are revoked too: {derived}.")
-    return Confirmation(
+    return ConfirmationPage(
         question=f"Revoke the API token “{token.name}”?",
         effects=tuple(effects),
         button="Revoke token",
@@ -86,8 +86,8 @@ def switch(request: HttpRequest, member: Member) -> HttpResponse:
     return redirect("overview")
 
 
-def _ask_leaving(request: HttpRequest, member: Member) -> Confirmation:
-    return Confirmation(
+def _ask_leaving(request: HttpRequest, member: Member) -> ConfirmationPage:
+    return ConfirmationPage(
         question=f"Leave {member.team.name}?",
         effects=(
             "You no longer see anything of the team, and your API tokens of it are revoked.",

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
-from orchestrator.forges.links import ForgeLinks
+from orchestrator.forges.forge_links import ForgeLinks
 from orchestrator.loadtools.metrics import describe_latency_model
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.runs.schedules import describe_times

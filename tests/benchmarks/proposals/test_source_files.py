@@ -7,12 +7,12 @@ import pytest
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.benchmarks.proposals.files import (
+from orchestrator.benchmarks.proposals.proposal import propose_for_project
+from orchestrator.benchmarks.proposals.source_files import (
     MOST_BYTES,
     MOST_FILE_BYTES,
     read_source_files,
 )
-from orchestrator.benchmarks.proposals.proposal import propose_for_project
 from orchestrator.benchmarks.refs import open_repository, resolve_ref
 from tests.support.factories import Personas, git, make_repository
 from tests.support.fetches import fetch_now

@@ -16,7 +16,7 @@ from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.retention.whole_team import (
     check_is_idle,
-    list_holdings,
+    list_team_dependents,
     remove_whole_team,
 )
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         try:
             team = load_team(options["team"])
             check_is_idle(team)
-            self._print_holdings(team)
+            self._print_dependents(team)
             _confirm(team, options["confirm"])
             with build_progress(options, f"Removing {team.slug}") as show:
                 remove_whole_team(team=team, progress=show)
@@ -44,9 +44,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self.stdout.write(f"The team {team.name} is removed.")
 
-    def _print_holdings(self, team: Team) -> None:
+    def _print_dependents(self, team: Team) -> None:
         self.stdout.write(f"These are deleted permanently with the team {team.name} ({team.slug}):")
-        for each in list_holdings(team):
+        for each in list_team_dependents(team):
             self.stdout.write(f"  {format_count(each.count)} {each.title}")
         self.stdout.write(
             "and its audit log. Users keep their accounts, and hosts that are reached over SSH "

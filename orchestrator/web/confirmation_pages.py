@@ -9,25 +9,25 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from orchestrator.core.holdings import Holding
+from orchestrator.core.dependents import DependentCount
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmation:
+class ConfirmationPage:
     """`effects` are sentences; `dependents` are counted; Cancel leads to the address `back`."""
 
     question: str
     effects: tuple[str, ...]
     button: str
     back: str
-    dependents: tuple[Holding, ...] = ()
+    dependents: tuple[DependentCount, ...] = ()
 
 
 def confirm_first(
-    describe: Callable[Concatenate[HttpRequest, P], Confirmation],
+    describe: Callable[Concatenate[HttpRequest, P], ConfirmationPage],
 ) -> Callable[[View[P]], View[P]]:
     """Decorate a view that handles a POST: a GET shows the confirmation that `describe` returns.
 

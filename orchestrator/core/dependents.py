@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class DependentCount:
     """How many objects of one kind there are, with the names of some.
 
     `is_capped`: there are more, which were not counted.

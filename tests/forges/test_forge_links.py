@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
-from orchestrator.forges.links import load_forge_links
+from orchestrator.forges.forge_links import load_forge_links
 from orchestrator.forges.models import Connection
 from tests.support.world import World
 
