@@ -68,7 +68,7 @@ class CommitLookup:
                 matches[moment] = line[place][1]
         return matches
 
-    def order(self, ref: str) -> list[str]:
+    def list_in_order(self, ref: str) -> list[str]:
         """Return all commits of `ref` in topological order, parents first."""
         return self._git("rev-list", "--topo-order", "--reverse", ref, "--").split()
 

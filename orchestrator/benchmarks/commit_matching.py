@@ -125,7 +125,7 @@ def _store_older(project: Project, shas: Collection[str]) -> None:
             f"there is no branch {project.default_branch} in the repository of {project.slug}"
         )
     lookup = CommitLookup(get_mirror_path(project))
-    places = {sha: place for place, sha in enumerate(lookup.order(tip))}
+    places = {sha: place for place, sha in enumerate(lookup.list_in_order(tip))}
     first = _find_first_stored(project, places)
     older = [sha for sha in shas if sha in places and places[sha] < places.get(first.sha, 0)]
     offset = (first.position or 0) - places.get(first.sha, 0)

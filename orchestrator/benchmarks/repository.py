@@ -203,7 +203,7 @@ class Repository:
         )
         return listed.split()
 
-    def tag_tips(self) -> list[tuple[str, str]]:
+    def list_tag_tips(self) -> list[tuple[str, str]]:
         """Return all tags of commits with the hashes of these, newest first."""
         if not is_repository(self._mirror):
             return []

@@ -43,11 +43,6 @@ class Wait:
     fired: bool = False
     memo: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def is_again(self) -> bool:
-        """Return whether the request was handled before."""
-        return self.seen is not None
-
     def begin(self, topic: str, wait_s: float) -> None:
         """Notice changes of `topic` from now on. Read its state only after this call."""
         if self.deadline is None:

@@ -124,7 +124,7 @@ def _find_tags(project: Project, selection: CommitSelection) -> list[str]:
 
 def load_tags(project: Project, pattern: str) -> list[tuple[str, str]]:
     """Return the tags of commits that match the pattern with their hashes, newest first."""
-    tags = open_repository(project).tag_tips()
+    tags = open_repository(project).list_tag_tips()
     check_fetched(project, known=bool(tags))
     return [(name, sha) for name, sha in tags if fnmatchcase(name, pattern)][:MOST_LOOKED_AT]
 

@@ -13,7 +13,6 @@ from ..errors import BuildFailed
 #: A larger archive is not the source of a program, but an attempt to fill the disk.
 MAX_BYTES = 8 << 30
 MAX_MEMBERS = 300_000
-_CHUNK = 1 << 20
 #: The errors of an invalid archive, when it is read or a file is named.
 _GARBAGE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError, ArithmeticError)
 

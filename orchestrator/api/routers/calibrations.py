@@ -33,7 +33,7 @@ def calibrate_host(
     """Starts a run of one commit against itself. The result is in the list of the host's
     calibrations soon after the run has ended."""
     member = request.auth.member
-    new = payload.calibration() if payload else NewCalibration()
+    new = payload.build_calibration() if payload else NewCalibration()
     run = start_calibration(member=member, host_id=host_id, new=new)
     wake_engine()
     answer = run_out(selectors.load_progress(selectors.load_run(member, run.pk)))

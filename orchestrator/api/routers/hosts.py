@@ -114,7 +114,7 @@ def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 @router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden run")
 def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
     """The host measures this commit regularly; it is quarantined when the results drift."""
-    set_golden(member=request.auth.member, host_id=host_id, new=payload.golden())
+    set_golden(member=request.auth.member, host_id=host_id, new=payload.build_golden())
     return golden_out(load_golden_statuses(request.auth.member)[host_id])
 
 

@@ -195,7 +195,7 @@ def _start(
         progress = services.start_run(member=member, request=_build_run_request(member, payload))
         wake_engine()
         return progress, True
-    client_request = f"{payload.request()} {payload.resolution}"
+    client_request = f"{payload.build_request()} {payload.resolution}"
     # A repeat must not need the repository: its failure may be the cause of the repeat.
     known = services.find_run_by_key(member=member, client_request=client_request, key=key)
     if known is not None:
@@ -213,7 +213,7 @@ def _start(
 
 def _build_run_request(member: Member, payload: RunIn) -> plans.RunRequest:
     """Return the request with the rounds that its `resolution` needs, if it has one."""
-    request = payload.request()
+    request = payload.build_request()
     if payload.resolution is None:
         return request
     return with_rounds(member=member, request=request, change=payload.resolution)

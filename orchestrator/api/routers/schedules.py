@@ -51,7 +51,7 @@ def create_schedule(
 ) -> Status[ScheduleOut]:
     """Refused if a run of the schedule could not start now; 409 if the name is taken."""
     member = request.auth.member
-    new = _check_schedule(member, payload.new_schedule())
+    new = _check_schedule(member, payload.build_schedule())
     answer = schedule_out(schedules.create_schedule(member=member, new=new))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
@@ -68,7 +68,7 @@ def change_schedule(request: CallerRequest, schedule_id: UUID, payload: Schedule
     runs."""
     member = request.auth.member
     load_schedule(member, schedule_id)
-    new = _check_schedule(member, payload.new_schedule())
+    new = _check_schedule(member, payload.build_schedule())
     changed: Schedule = schedules.change_schedule(member=member, schedule_id=schedule_id, new=new)
     return schedule_out(changed)
 

@@ -33,7 +33,7 @@ class CalibrationIn(Schema, extra="forbid"):
         DEFAULT_PAIRS, description="Pairs of rounds of the same commit."
     )
 
-    def calibration(self) -> NewCalibration:
+    def build_calibration(self) -> NewCalibration:
         return NewCalibration(
             benchmark=self.benchmark or "",
             project=self.project,

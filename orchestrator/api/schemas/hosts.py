@@ -156,7 +156,7 @@ class GoldenIn(Schema, extra="forbid"):
     every_jobs: Annotated[Whole, Field(ge=1, le=MOST_WHOLE)] | None = None
     tolerance: Number = Field(0.05, description="Minimum tolerated drift, as a fraction.")
 
-    def golden(self) -> NewGolden:
+    def build_golden(self) -> NewGolden:
         return NewGolden(**self.model_dump())
 
 

@@ -133,7 +133,7 @@ class RunIn(Schema, extra="forbid"):
             raise ValueError("resolution: omit rounds and until, which it determines")
         return self
 
-    def request(self) -> RunRequest:
+    def build_request(self) -> RunRequest:
         """Return the request, without the rounds that follow from `resolution`."""
         one = [each for each in (self.contender, self.ref) if each]
         return RunRequest(

@@ -54,7 +54,7 @@ class ScheduleIn(Schema, extra="forbid"):
             raise ValueError("resolution: omit rounds and until, which it determines")
         return self
 
-    def new_schedule(self) -> NewSchedule:
+    def build_schedule(self) -> NewSchedule:
         given = self.model_dump(
             exclude_none=True,
             exclude={"baseline", "contender", "second_contender", "hosts", "placements"},

@@ -61,7 +61,7 @@ class BackfillForm(MeasurementForm):
         label="Also commits that are measured already, or failed in an earlier backfill",
     )
 
-    def request(self) -> BackfillRequest:
+    def build_request(self) -> BackfillRequest:
         data = self.cleaned_data
         project, benchmark = self.split_benchmark()
         return BackfillRequest(

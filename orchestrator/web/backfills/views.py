@@ -51,11 +51,11 @@ def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             if "start" in request.POST:
-                started = start_backfill(member=member, request=form.request())
+                started = start_backfill(member=member, request=form.build_request())
                 wake_engine()
                 return redirect("backfill", started.pk)
             with resolve_as_fetched():
-                plan = plan_backfill(member=member, request=form.request())
+                plan = plan_backfill(member=member, request=form.build_request())
         except FORM_ERRORS as error:
             form.show_error(error)
     return _show_form(request, form, plan)

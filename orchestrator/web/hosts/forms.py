@@ -292,7 +292,7 @@ class GoldenForm(BenchmarkChoiceForm):
         help_text="Tolerated drift. If the noise of the host is larger, its noise is tolerated.",
     )
 
-    def golden(self) -> NewGolden:
+    def build_golden(self) -> NewGolden:
         data = self.cleaned_data
         project, benchmark = self.split_benchmark()
         return NewGolden(
@@ -324,7 +324,7 @@ class CalibrationForm(BenchmarkChoiceForm):
         # The form of the golden run on the same page has fields of the same names.
         super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
 
-    def calibration(self) -> NewCalibration:
+    def build_calibration(self) -> NewCalibration:
         data = self.cleaned_data
         project, benchmark = self.split_benchmark()
         return NewCalibration(

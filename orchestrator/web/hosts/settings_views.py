@@ -48,7 +48,7 @@ def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     form = GoldenForm(member, request.POST)
     if form.is_valid():
         try:
-            set_golden(member=member, host_id=host.pk, new=form.golden())
+            set_golden(member=member, host_id=host.pk, new=form.build_golden())
         except FORM_ERRORS as error:
             form.show_error(error, default="commit")
         else:
@@ -100,7 +100,7 @@ def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpRespon
     form = CalibrationForm(member, request.POST)
     if form.is_valid():
         try:
-            run = start_calibration(member=member, host_id=host.pk, new=form.calibration())
+            run = start_calibration(member=member, host_id=host.pk, new=form.build_calibration())
         except FORM_ERRORS as error:
             form.show_error(error, default="commit")
         else:

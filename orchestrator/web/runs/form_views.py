@@ -122,7 +122,7 @@ def _create(form: RunForm, member: Member) -> Run | Schedule:
         run = create_run(member=member, request=run_request)
         wake_engine()
         return run
-    return create_schedule(member=member, new=form.new_schedule())
+    return create_schedule(member=member, new=form.build_schedule())
 
 
 def _redirect_to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
@@ -150,8 +150,8 @@ def _drop_errors_of_empty_fields(form: RunForm) -> None:
 def requested_run(form: RunForm, member: Member) -> RunRequest:
     """Return the request with enough rounds to detect the wanted change, if there is one."""
     if form.wanted_change is None:
-        return form.request()
-    return with_rounds(member=member, request=form.request(), change=form.wanted_change)
+        return form.build_request()
+    return with_rounds(member=member, request=form.build_request(), change=form.wanted_change)
 
 
 def _build_initial_data(request: HttpRequest, member: Member) -> dict[str, Any]:

@@ -196,7 +196,7 @@ class RunForm(MeasurementForm, ScheduleFields):
         data = self.cleaned_data
         return data["resolution"] / 100 if data["until"] == "resolution" else None
 
-    def request(self) -> RunRequest:
+    def build_request(self) -> RunRequest:
         """For a schedule of a branch, this is the run of its latest commit."""
         data = self.cleaned_data
         project, benchmark = self.split_benchmark()
@@ -218,9 +218,9 @@ class RunForm(MeasurementForm, ScheduleFields):
             **self._ending(),
         )
 
-    def new_schedule(self) -> NewSchedule:
+    def build_schedule(self) -> NewSchedule:
         data = self.cleaned_data
-        request = self.request()
+        request = self.build_request()
         by_branch, by_tags = self.starts == "commits", self.starts == "tags"
         follows = by_branch or by_tags
         return NewSchedule(

@@ -74,7 +74,7 @@ def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> Ht
     if form.is_valid():
         try:
             requested_run(form, member)
-            new = form.new_schedule()
+            new = form.build_schedule()
             changed = change_schedule(member=member, schedule_id=schedule_id, new=new)
         except FORM_ERRORS as error:
             form.show_error(error, default="name")
