@@ -1,4 +1,4 @@
-"""The primary metrics of a run: of each trial, and of each of its cases."""
+"""The primary metrics of a run: of each trial, of each of its cases, and as one table."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -12,6 +12,9 @@ from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
+
+#: A run with more trials shows its values only in reports and histories.
+MOST_SUMMARISED = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +89,34 @@ class RunNumbers:
         for trial in trials:
             by_variant[trial.variant].append(trial)
         return {
-            variant: tuple(_compute_median(metric.key, mine) for metric in self.metrics)
+            variant: tuple(
+                _compute_median(metric.key, [trial.values for trial in mine])
+                for metric in self.metrics
+            )
             for variant, mine in by_variant.items()
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseSummary:
+    """The median of each metric of a case on a host; None if it was not reported.
+
+    They are of the `usable` trials; without any, of the disturbed ones.
+    """
+
+    case: str
+    host: str
+    measured: int
+    usable: int
+    medians: tuple[tuple[Metric, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """The result of a run of one commit: a row for each case on each host."""
+
+    metrics: tuple[Metric, ...]
+    rows: tuple[CaseSummary, ...]
 
 
 def load_run_numbers(run: Run, cases: Collection[int]) -> RunNumbers:
@@ -133,6 +161,41 @@ def load_primary_values(
     return metrics, load_values(trials, {metric.key for metric in metrics})
 
 
-def _compute_median(key: str, trials: Sequence[UsableTrial]) -> float | None:
-    values = [trial.values[key] for trial in trials if key in trial.values]
+def load_run_summary(run: Run) -> RunSummary | None:
+    """Return the summary so far; None before the first trial, and for a run of many trials."""
+    trials = list(
+        Trial.objects.filter(job__run=run, state=TrialState.MEASURED)
+        .order_by("job__host__name", "case__label", "case")
+        .values_list("job__host__name", "case__label", "pk", "validity")[: MOST_SUMMARISED + 1]
+    )
+    if not 0 < len(trials) <= MOST_SUMMARISED:
+        return None
+    metrics, values = load_primary_values(run, (pk for _, _, pk, _ in trials))
+    groups: dict[tuple[str, str], list[tuple[UUID, str]]] = defaultdict(list)
+    for host, case, pk, validity in trials:
+        groups[host or "", case].append((pk, validity))
+    rows = (_summarise(host, case, each, metrics, values) for (host, case), each in groups.items())
+    return RunSummary(metrics=metrics, rows=tuple(rows))
+
+
+def _summarise(
+    host: str,
+    case: str,
+    trials: Sequence[tuple[UUID, str]],
+    metrics: Sequence[Metric],
+    values: Mapping[UUID, Mapping[str, float]],
+) -> CaseSummary:
+    usable = [pk for pk, validity in trials if validity in COUNTED_VALIDITIES]
+    chosen = [values.get(pk, {}) for pk in usable or [pk for pk, _ in trials]]
+    return CaseSummary(
+        case=case,
+        host=host,
+        measured=len(trials),
+        usable=len(usable),
+        medians=tuple((metric, _compute_median(metric.key, chosen)) for metric in metrics),
+    )
+
+
+def _compute_median(key: str, trials: Iterable[Mapping[str, float]]) -> float | None:
+    values = [each[key] for each in trials if key in each]
     return median(values) if values else None

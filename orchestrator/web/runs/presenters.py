@@ -14,7 +14,7 @@ from orchestrator.core.ids import hash_value
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.measurements.cpu_traces import load_cpu_traces
 from orchestrator.measurements.removals import load_run_removals
-from orchestrator.measurements.run_values import load_run_values
+from orchestrator.measurements.run_numbers import load_run_summary
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.reports.saved_reports import load_saved_reports
 from orchestrator.retention.pins import find_pin
@@ -63,7 +63,7 @@ def build_live_context(
         "took_s": _compute_duration_s(run),
         "contenders": _build_contenders(run, cards),
         "with_verdicts": bool(cards),
-        "values": load_run_values(run) if len(run.variants.all()) == 1 else None,
+        "summary": load_run_summary(run) if len(run.variants.all()) == 1 else None,
         "baseline": run.variants.all()[0],
         "validity": load_run_validity([run.pk])[run.pk],
         "table": build_trials_table(
