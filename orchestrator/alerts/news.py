@@ -38,7 +38,7 @@ SELECT concat_ws(' ',
     (SELECT md5(string_agg(concat_ws(' ', newest.id, verdict.run_id), '|' ORDER BY newest.id))
      FROM (SELECT id FROM runs_run WHERE team_id = team.id
            ORDER BY created_at DESC LIMIT 30) newest
-     LEFT JOIN results_runverdict verdict ON verdict.run_id = newest.id),
+     LEFT JOIN comparisons_runverdict verdict ON verdict.run_id = newest.id),
     (SELECT md5(string_agg(concat_ws(' ', project.slug, project.name, benchmark.slug,
                                      benchmark.title), '|' ORDER BY benchmark.id))
      FROM benchmarks_benchmark benchmark

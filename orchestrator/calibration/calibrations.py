@@ -11,10 +11,10 @@ from uuid import UUID
 from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.calibration.golden import count_epoch
+from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.readings import load_values
-from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import load_ended_calibrations
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, RunState, TrialState

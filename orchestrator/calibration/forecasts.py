@@ -6,6 +6,7 @@ from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
+from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
     list_sensitivities,
@@ -14,7 +15,6 @@ from orchestrator.calibration.sensitivity import (
 )
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import Metric, find_metrics
-from orchestrator.results.models import Calibration
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS

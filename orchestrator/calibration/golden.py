@@ -18,13 +18,13 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.calibration.models import GoldenOutcome, GoldenVerdict
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import load_host, load_host_changes
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.measurements.readings import load_values
-from orchestrator.results.models import GoldenOutcome, GoldenVerdict
 from orchestrator.runs.golden import (
     load_due_golden_checks,
     load_waiting_golden_checks,

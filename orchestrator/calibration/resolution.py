@@ -9,11 +9,11 @@ from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
+from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import load_newest_calibration, read_noise
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import Metric, find_metrics
-from orchestrator.results.models import Calibration
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.stats.noise import Noise

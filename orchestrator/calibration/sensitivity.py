@@ -8,10 +8,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.metrics import Metric, find_metrics
-from orchestrator.results.models import Calibration
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
 

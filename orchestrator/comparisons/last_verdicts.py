@@ -19,7 +19,7 @@ FROM (
     JOIN benchmarks_definition definition ON definition.id = run.definition_id
     JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
     JOIN benchmarks_project project ON project.id = benchmark.project_id
-    JOIN results_runverdict verdict ON verdict.run_id = run.id
+    JOIN comparisons_runverdict verdict ON verdict.run_id = run.id
     WHERE {condition} (%s::bigint IS NULL OR project.id = %s)
     ORDER BY run.created_at DESC LIMIT %s
 ) newest

@@ -8,10 +8,10 @@ from uuid import UUID
 from orchestrator.accounts.members import Member, build_system_member
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.compare import compare_sides
+from orchestrator.comparisons.models import RunVerdict
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.errors import NotFoundError
-from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED, RunState
 

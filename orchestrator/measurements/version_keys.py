@@ -69,7 +69,7 @@ _BENCHMARKS_AND_REPORTS = """, md5(concat(
      FROM benchmarks_benchmark WHERE project_id = %s AND deleted_at IS NULL),
     '#',
     (SELECT string_agg(concat_ws(' ', report.slug, report.title), '|' ORDER BY report.id)
-     FROM results_savedreport report JOIN benchmarks_benchmark benchmark
+     FROM reports_savedreport report JOIN benchmarks_benchmark benchmark
          ON benchmark.id = report.benchmark_id
      WHERE benchmark.project_id = %s AND benchmark.deleted_at IS NULL)
 ))
@@ -89,7 +89,7 @@ SELECT concat_ws(' ', count(*), sum(point.trials), sum(point.suspect), sum(point
      FROM runs_variant variant WHERE variant.commit_id = ANY(%(commits)s)),
     (SELECT concat_ws('/', count(*), max(version)) FROM benchmarks_definition
      WHERE benchmark_id = %(benchmark)s),
-    (SELECT concat_ws('/', count(*), max(imported_at)) FROM results_referencesource
+    (SELECT concat_ws('/', count(*), max(imported_at)) FROM reports_referencesource
      WHERE team_id = %(team)s),
     (SELECT md5(string_agg(concat_ws(' ', host.name, profile.name), '|' ORDER BY host.id))
      FROM fleet_host host JOIN fleet_hardwareprofile profile ON profile.id = host.profile_id

@@ -18,8 +18,8 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
 from orchestrator.importers.registry import format_named
 from orchestrator.importers.rows import Row
+from orchestrator.reports.models import ReferenceResult, ReferenceSource
 from orchestrator.reports.references import load_source
-from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 #: `(done, total)` in rows.
 Progress = Callable[[int, int], None]

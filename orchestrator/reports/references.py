@@ -10,7 +10,7 @@ from django.db.models.functions import Cast
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
 from orchestrator.core.errors import NotFoundError
-from orchestrator.results.models import ReferenceResult, ReferenceSource
+from orchestrator.reports.models import ReferenceResult, ReferenceSource
 
 Parameters = Mapping[str, str | int | float | bool]
 _SEARCHED = (

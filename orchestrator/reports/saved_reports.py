@@ -10,9 +10,9 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.reports.models import SavedReport
 from orchestrator.reports.report_builder import load_report_benchmark
 from orchestrator.reports.report_spec import ReportSpec, parse, parse_all, to_yaml
-from orchestrator.results.models import SavedReport
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}\Z")
 #: Names that are used by URLs of other pages.

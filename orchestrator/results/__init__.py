@@ -1,1 +1,1 @@
-"""The tables of measurements and of the conclusions from them."""
+"""The tables of measurements, of series of them, and of the changes in these series."""

@@ -25,7 +25,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.fleet.models import Host
-from orchestrator.results.models import ChangePoint, Point, SavedReport, Series
+from orchestrator.reports.models import SavedReport
+from orchestrator.results.models import ChangePoint, Point, Series
 from orchestrator.retention.removal_steps import (
     remove_benchmark,
     remove_case,

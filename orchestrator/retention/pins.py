@@ -14,17 +14,11 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.refs import open_repository, resolve_ref
+from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from orchestrator.reports.models import SavedReport
 from orchestrator.reports.report_spec import parse
-from orchestrator.results.models import (
-    Baseline,
-    ChangePoint,
-    ChangeState,
-    GoldenOutcome,
-    Pin,
-    Point,
-    SavedReport,
-)
+from orchestrator.results.models import Baseline, ChangePoint, ChangeState, Pin, Point
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
 from orchestrator.runs.selectors import load_run
 

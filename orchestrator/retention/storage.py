@@ -29,8 +29,8 @@ SELECT coalesce((
     JOIN benchmarks_project project ON project.id = benchmark.project_id
     WHERE project.team_id = %s AND reading.provenance IS NOT NULL
 ), 0) + coalesce((
-    SELECT sum(pg_column_size(figure.*)) FROM results_referenceresult figure
-    JOIN results_referencesource source ON source.id = figure.source_id
+    SELECT sum(pg_column_size(figure.*)) FROM reports_referenceresult figure
+    JOIN reports_referencesource source ON source.id = figure.source_id
     WHERE source.team_id = %s
 ), 0)
 """

@@ -17,7 +17,8 @@ from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import ConflictError
 from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
-from orchestrator.results.models import Reading, ReferenceSource
+from orchestrator.reports.models import ReferenceSource
+from orchestrator.results.models import Reading
 from orchestrator.retention.removal_steps import remove_case, remove_project, remove_run
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Trial
 from orchestrator.runs.states import RUN_ENDED

@@ -18,7 +18,10 @@ from tests.support.factories import Personas
 from tests.support.route_params import make_route_params
 
 #: The apps that have rows of teams, and rows that other teams have, or no team.
-OURS = {"accounts", "fleet", "benchmarks", "runs", "results", "alerts", "forges"}
+OURS = {
+    "accounts", "fleet", "benchmarks", "runs", "results", "comparisons", "calibration", "reports",
+    "alerts", "forges",
+}  # fmt: skip
 NOT_OF_RED = {
     "accounts.User", "accounts.Team", "accounts.Membership", "accounts.AuditEntry",
     "results.Metric", "results.ChangedSeries",

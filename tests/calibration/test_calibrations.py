@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.calibration.calibrations import judge_calibration, judge_calibrations
 from orchestrator.calibration.forecasts import forecast_resolution, format_forecast
+from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
     list_sensitivities,
@@ -18,7 +19,6 @@ from orchestrator.calibration.sensitivity import (
 )
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run

@@ -16,11 +16,11 @@ from orchestrator.calibration.golden import (
     load_golden_statuses,
     reset_references,
 )
+from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.host_settings import put_in_maintenance, release_host
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import (
     NewGolden,
     load_due_golden_checks,

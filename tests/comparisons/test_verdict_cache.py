@@ -2,8 +2,8 @@
 
 import pytest
 
+from orchestrator.comparisons.models import RunVerdict
 from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_missing_verdicts
-from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
 

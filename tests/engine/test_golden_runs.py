@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.calibration import golden
+from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import NewGolden, set_golden
 from tests.support.engine import Engine, server
 from tests.support.factories import (

@@ -32,7 +32,8 @@ from orchestrator.alerts.models import Alert, Channel, Delivery
 from orchestrator.benchmarks.models import Case
 from orchestrator.fleet.models import Host
 from orchestrator.forges.models import BenchmarkRequest
-from orchestrator.results.models import ChangePoint, ReferenceSource
+from orchestrator.reports.models import ReferenceSource
+from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from perf.harness.environments import build_venv
 from perf.harness.web_servers import collect_static, serve_web

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from orchestrator.comparisons.models import RunVerdict
 from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.measurements.services import fail_trial, store_trial
-from orchestrator.results.models import RunVerdict
 from orchestrator.runs import cancelling, claims, leasing
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import JobState

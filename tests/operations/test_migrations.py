@@ -18,8 +18,9 @@ BIG = {
     "runs": {"job", "trial", "interimanalysis", "build"},
     "results": {
         "reading", "histogram", "artifact", "loadresult", "series", "point", "changedseries",
-        "pointhistogram", "runverdict",
+        "pointhistogram",
     },
+    "comparisons": {"runverdict"},
     "alerts": {"event", "delivery"},
     "fleet": {"hostsnapshot"},
     "accounts": {"auditentry"},
@@ -28,6 +29,7 @@ BIG = {
 #: The number of the last initial migration, which makes the tables while they are empty.
 INITIAL = {
     "runs": 1, "results": 1, "alerts": 1, "fleet": 1, "accounts": 2, "benchmarks": 1,
+    "comparisons": 1,
 }  # fmt: skip
 _REWRITES = re.compile(
     r"\b(CLUSTER|VACUUM\s+FULL|LOCK\s+TABLE|ALTER\s+COLUMN\s+\S+\s+TYPE)\b"

@@ -15,7 +15,8 @@ from django.db.migrations.state import ProjectState
 
 #: The number of the last initial migration of each app. No process is older than these.
 INITIAL = {
-    "accounts": 2, "alerts": 1, "benchmarks": 1, "fleet": 1, "forges": 1, "results": 1, "runs": 1,
+    "accounts": 2, "alerts": 1, "benchmarks": 1, "calibration": 1, "comparisons": 1, "fleet": 1,
+    "forges": 1, "reports": 1, "results": 1, "runs": 1,
 }  # fmt: skip
 #: `app.migration` → the release whose processes are the last to use what it removes. The release
 #: after that one has the migration.

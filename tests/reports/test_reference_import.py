@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from orchestrator.core import progress
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.services import save_profile
+from orchestrator.reports.models import ReferenceResult, ReferenceSource
 from orchestrator.reports.reference_import import NewImport, ReferenceImport, import_results
 from orchestrator.reports.references import (
     load_reference_results,
@@ -18,7 +19,6 @@ from orchestrator.reports.references import (
     load_source,
     load_sources,
 )
-from orchestrator.results.models import ReferenceResult, ReferenceSource
 from tests.support.factories import Personas
 from tests.support.terminal import a_terminal
 

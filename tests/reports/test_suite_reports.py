@@ -7,12 +7,12 @@ import pytest
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.reports.exports import report_markdown
+from orchestrator.reports.models import SavedReport
 from orchestrator.reports.pivot_model import PivotTable
 from orchestrator.reports.reference_suites import import_published
 from orchestrator.reports.report_builder import build_report
 from orchestrator.reports.report_spec import parse_all
 from orchestrator.reports.saved_reports import read_report_spec, save_suite_reports
-from orchestrator.results.models import SavedReport
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,

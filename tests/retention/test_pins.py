@@ -6,14 +6,10 @@ from typing import Any
 import pytest
 
 from orchestrator.benchmarks.models import Project
+from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.core.clock import utc_now
-from orchestrator.results.models import (
-    Baseline,
-    ChangePoint,
-    GoldenOutcome,
-    SavedReport,
-    Series,
-)
+from orchestrator.reports.models import SavedReport
+from orchestrator.results.models import Baseline, ChangePoint, Series
 from orchestrator.retention.pins import load_kept
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Schedule

@@ -29,9 +29,10 @@ from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.forges.models import BenchmarkRequest, PullRequest
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.regressions import bisections, confirmations
+from orchestrator.reports.models import ReferenceSource
 from orchestrator.reports.reference_suites import import_published, list_reference_suites
 from orchestrator.reports.saved_reports import save_report
-from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
+from orchestrator.results.models import ImportState, ResultImport, Series
 from orchestrator.retention.deletions import delete_benchmark
 from orchestrator.retention.pins import pin_commit
 from orchestrator.runs.backfills import BackfillRequest, start_backfill

@@ -17,8 +17,8 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import save_profile
 from orchestrator.histories.annotations import annotate
 from orchestrator.measurements.version_keys import read_results_version
+from orchestrator.reports.models import ReferenceSource
 from orchestrator.reports.saved_reports import save_report
-from orchestrator.results.models import ReferenceSource
 from orchestrator.retention.pruning import prune
 from orchestrator.retention.settings import RetentionSettings, save_retention
 from orchestrator.runs.models import Run, Trial

@@ -7,8 +7,8 @@ from uuid import UUID
 from ninja import Schema
 
 from orchestrator.api.schemas.common import Text, build_api_url, build_web_url
+from orchestrator.reports.models import ReferenceResult, ReferenceSource
 from orchestrator.reports.reference_import import ReferenceImport
-from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 
 class PublishedIn(Schema, extra="forbid"):

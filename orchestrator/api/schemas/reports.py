@@ -10,9 +10,9 @@ from pydantic import Field
 from orchestrator.api.schemas.common import Text, build_web_url
 from orchestrator.core.storable_text import StorableText
 from orchestrator.reports.exports import report_data
+from orchestrator.reports.models import SavedReport
 from orchestrator.reports.report_builder import Report
 from orchestrator.reports.report_spec import ReportSpec, from_data
-from orchestrator.results.models import SavedReport
 
 
 class ReportSummaryOut(Schema):

@@ -27,7 +27,7 @@ from orchestrator.benchmarks.selectors import parse_stored
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
 from orchestrator.core.ids import hash_value
 from orchestrator.fleet.models import HardwareProfile, Host
-from orchestrator.results.models import ReferenceSource, SavedReport
+from orchestrator.reports.models import ReferenceSource, SavedReport
 from orchestrator.runs.models import Job
 
 Read = Callable[[int, int], None]

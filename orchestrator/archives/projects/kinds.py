@@ -12,6 +12,7 @@ from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 
 from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
+from orchestrator.calibration.models import Calibration, GoldenOutcome
 from orchestrator.fleet.models import (
     HardwareProfile,
     Host,
@@ -20,14 +21,13 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
+from orchestrator.reports.models import ReferenceResult, ReferenceSource, SavedReport
 from orchestrator.results.models import (
     Annotation,
     Artifact,
     Baseline,
     Bisection,
-    Calibration,
     ChangePoint,
-    GoldenOutcome,
     Histogram,
     LoadResult,
     Metric,
@@ -35,11 +35,8 @@ from orchestrator.results.models import (
     Point,
     PointHistogram,
     Reading,
-    ReferenceResult,
-    ReferenceSource,
     Removal,
     Retention,
-    SavedReport,
     Series,
     SeriesDetection,
 )

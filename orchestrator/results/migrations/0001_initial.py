@@ -10,7 +10,6 @@ from django.db import migrations, models
 INSERT_ONLY = (
     "fleet_hostsnapshot",
     "results_artifact",
-    "results_calibration",
     "results_histogram",
     "results_loadresult",
     "results_reading",
@@ -96,22 +95,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("failures", models.PositiveSmallIntegerField(db_default=0, default=0)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="RunVerdict",
-            fields=[
-                (
-                    "run",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="verdict",
-                        serialize=False,
-                        to="runs.run",
-                    ),
-                ),
-                ("cards", models.JSONField()),
             ],
         ),
         migrations.CreateModel(
@@ -323,92 +306,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="ReferenceSource",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=orchestrator.core.ids.new_id,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
-                ("name", models.CharField(max_length=100)),
-                (
-                    "origin",
-                    models.TextField(blank=True, help_text="Its address, or words that find it."),
-                ),
-                ("format", models.CharField(max_length=40)),
-                ("imported_at", models.DateTimeField(help_text="Of the last import.")),
-                (
-                    "team",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="reference_sources",
-                        to="accounts.team",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["name"],
-            },
-        ),
-        migrations.CreateModel(
-            name="ReferenceResult",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("key", models.CharField(max_length=32)),
-                ("position", models.PositiveIntegerField(help_text="In the order of the file.")),
-                ("suite", models.CharField(blank=True, max_length=300)),
-                (
-                    "environment",
-                    models.CharField(
-                        blank=True, help_text="The machine, as the source names it.", max_length=300
-                    ),
-                ),
-                ("parameters", models.JSONField(default=dict)),
-                ("metric", models.CharField(max_length=300)),
-                ("unit", models.CharField(blank=True, max_length=60)),
-                (
-                    "better",
-                    models.CharField(
-                        blank=True, help_text="higher, lower, or unknown.", max_length=6
-                    ),
-                ),
-                ("statistic", models.CharField(blank=True, max_length=60)),
-                ("value", models.FloatField(null=True)),
-                ("sentinel", models.CharField(blank=True, max_length=100)),
-                ("measured_at", models.DateTimeField(null=True)),
-                ("commit", models.CharField(blank=True, max_length=300)),
-                (
-                    "profile",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="reference_results",
-                        to="fleet.hardwareprofile",
-                    ),
-                ),
-                (
-                    "source",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="results",
-                        to="results.referencesource",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["position"],
-            },
-        ),
-        migrations.CreateModel(
             name="Removal",
             fields=[
                 (
@@ -594,50 +491,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.CreateModel(
-            name="SavedReport",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=60)),
-                ("title", models.CharField(max_length=200)),
-                ("source", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("changed_at", models.DateTimeField(auto_now=True)),
-                (
-                    "benchmark",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="reports",
-                        to="benchmarks.benchmark",
-                    ),
-                ),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "team",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="saved_reports",
-                        to="accounts.team",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["title"],
-            },
         ),
         migrations.CreateModel(
             name="SeriesDetection",
@@ -1002,59 +855,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Calibration",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "epoch",
-                    models.PositiveIntegerField(help_text="Changes of the host that came before."),
-                ),
-                ("readings", models.JSONField(default=dict)),
-                ("message", models.TextField(blank=True)),
-                ("at", models.DateTimeField()),
-                (
-                    "benchmark",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibrations",
-                        to="benchmarks.benchmark",
-                    ),
-                ),
-                (
-                    "commit",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="benchmarks.commit",
-                    ),
-                ),
-                (
-                    "host",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibrations",
-                        to="fleet.host",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibration",
-                        to="runs.run",
-                    ),
-                ),
-            ],
-            options={
-                "indexes": [models.Index(fields=["host", "-at"], name="calibration_by_host")],
-            },
-        ),
-        migrations.CreateModel(
             name="Bisection",
             fields=[
                 (
@@ -1136,76 +936,6 @@ class Migration(migrations.Migration):
                             ("state__in", ["running", "found", "between", "stopped"])
                         ),
                         name="bisection_state_known",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="GoldenOutcome",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "verdict",
-                    models.CharField(
-                        choices=[
-                            ("learning", "Learning"),
-                            ("steady", "Steady"),
-                            ("drifted", "Drifted"),
-                            ("failed", "Failed"),
-                            ("not judged", "Not judged"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                ("readings", models.JSONField(default=dict)),
-                (
-                    "epoch",
-                    models.PositiveIntegerField(help_text="Changes of the host that came before."),
-                ),
-                ("is_reference", models.BooleanField()),
-                ("message", models.TextField(blank=True)),
-                ("at", models.DateTimeField()),
-                (
-                    "host",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="golden_outcomes",
-                        to="fleet.host",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="golden_outcome",
-                        to="runs.run",
-                    ),
-                ),
-            ],
-            options={
-                "indexes": [models.Index(fields=["host", "-at"], name="golden_outcome_by_host")],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            (
-                                "verdict__in",
-                                ["learning", "steady", "drifted", "failed", "not judged"],
-                            )
-                        ),
-                        name="golden_verdict_known",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("is_reference", False),
-                            ("verdict__in", ["learning", "steady"]),
-                            _connector="OR",
-                        ),
-                        name="golden_reference_was_steady",
                     ),
                 ],
             },
@@ -1336,36 +1066,6 @@ class Migration(migrations.Migration):
                 name="reading_validity_known",
             ),
         ),
-        migrations.AddConstraint(
-            model_name="referencesource",
-            constraint=models.UniqueConstraint(
-                fields=("team", "name"), name="reference_source_name_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="referenceresult",
-            index=models.Index(fields=["source", "position"], name="reference_by_position"),
-        ),
-        migrations.AddConstraint(
-            model_name="referenceresult",
-            constraint=models.UniqueConstraint(
-                fields=("source", "key"), name="reference_result_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="referenceresult",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("better__in", ["higher", "lower", ""])),
-                name="reference_better_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="referenceresult",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("value__isnull", True), ("sentinel", ""), _connector="OR"),
-                name="reference_sentinel_is_no_value",
-            ),
-        ),
         migrations.AddIndex(
             model_name="removal",
             index=models.Index(fields=["project", "-began_at"], name="removal_by_project"),
@@ -1481,12 +1181,6 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="retention_thins_by_a_number",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="savedreport",
-            constraint=models.UniqueConstraint(
-                fields=("team", "slug"), name="saved_report_slug_once"
             ),
         ),
         migrations.AddConstraint(

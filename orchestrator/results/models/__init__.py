@@ -12,7 +12,6 @@ from orchestrator.results.models.changes import (
     ChangeState,
     SeriesDetection,
 )
-from orchestrator.results.models.hosts import Calibration, GoldenOutcome, GoldenVerdict
 from orchestrator.results.models.imports import (
     IMPORT_ENDED,
     ImportPart,
@@ -20,7 +19,6 @@ from orchestrator.results.models.imports import (
     ResultImport,
     UnknownCommits,
 )
-from orchestrator.results.models.references import ReferenceResult, ReferenceSource, SavedReport
 from orchestrator.results.models.retention import (
     Pin,
     PointHistogram,
@@ -36,7 +34,6 @@ from orchestrator.results.models.trials import (
     LoadResult,
     Metric,
 )
-from orchestrator.results.models.verdicts import RunVerdict
 
 __all__ = [
     "CHANGE_JUDGED",
@@ -46,13 +43,10 @@ __all__ = [
     "Baseline",
     "Bisection",
     "BisectionState",
-    "Calibration",
     "ChangeKind",
     "ChangePoint",
     "ChangeState",
     "ChangedSeries",
-    "GoldenOutcome",
-    "GoldenVerdict",
     "Histogram",
     "HistogramKind",
     "ImportPart",
@@ -63,14 +57,10 @@ __all__ = [
     "Point",
     "PointHistogram",
     "Reading",
-    "ReferenceResult",
-    "ReferenceSource",
     "Removal",
     "RemovalKind",
     "ResultImport",
     "Retention",
-    "RunVerdict",
-    "SavedReport",
     "Series",
     "SeriesDetection",
     "UnknownCommits",

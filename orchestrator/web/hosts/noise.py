@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import reverse
 
 from cli.pitwall.units import format_percent, format_value
+from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     BLOCKS,
     CHANGE,
@@ -20,7 +21,6 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
-from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import load_open_calibrations
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise

@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.reports.models import ReferenceResult
 from orchestrator.reports.reference_import import NewImport, import_results
-from orchestrator.results.models import ReferenceResult
 from orchestrator.web.references import forms
 from tests.support.factories import Personas
 from tests.support.html_pages import get_text

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
+from orchestrator.reports.models import SavedReport
 from orchestrator.reports.saved_reports import save_report
-from orchestrator.results.models import SavedReport
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.support.html_pages import get_text, values
 from tests.support.world import World
