@@ -166,7 +166,7 @@ def build_alert_view(alert: Alert) -> AlertView:
     )
 
 
-def draw_surroundings(row: ChangePoint) -> Drawing | None:
+def draw_change(row: ChangePoint) -> Drawing | None:
     """Return the history around a change; None if it has no points on both sides any more."""
     part = Part(limit=POINTS_AROUND, around=row.commit_id)
     return draw_history(load_series_history(row.series, part=part), row)

@@ -36,7 +36,7 @@ from orchestrator.web.alerts.presenters import (
     build_alert_view,
     build_bisection_view,
     change_view,
-    draw_surroundings,
+    draw_change,
 )
 from orchestrator.web.forms import FORM_ERRORS
 
@@ -162,7 +162,7 @@ def _render_alert_page(
     context = {
         "shown": shown,
         "main": main,
-        "drawing": draw_surroundings(shown.lead.row),
+        "drawing": draw_change(shown.lead.row),
         "links": links,
         "diff_url": links.build_diff_url(main.before.sha, main.commit.sha) if links else "",
         "changes": [change_view(row) for row in record.change_points.all()],
