@@ -4,13 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from orchestrator.benchmarks.commit_facts import COMMIT_FIELDS, CommitFacts, parse_commit
 from orchestrator.benchmarks.git_calls import call_git, is_repository
-from orchestrator.benchmarks.repository import (
-    COMMIT_FIELDS,
-    MOST_LISTED_BYTES,
-    CommitFacts,
-    parse_commit,
-)
+from orchestrator.benchmarks.repository import MOST_LISTED_BYTES
 from orchestrator.benchmarks.selectors import LEAST_DIGITS
 
 #: Commits whose facts are read by one call of git.

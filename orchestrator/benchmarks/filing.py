@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Max
 
+from orchestrator.benchmarks.commit_facts import CommitFacts
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.repository import CommitFacts, Repository
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotReadyError
 

@@ -5,11 +5,11 @@ import re
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from orchestrator.benchmarks.commit_facts import COMMIT_FIELDS, CommitFacts, parse_commit
 from orchestrator.benchmarks.git_calls import GitOutput, call_git, is_repository
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
 from orchestrator.benchmarks.mirrors import (
@@ -31,10 +31,6 @@ PACK_TIMEOUT_S = 1800.0
 #: Time limit of repacking a mirror, and the least time between two.
 GC_TIMEOUT_S = 1800.0
 GC_PAUSE_S = 6 * 3600.0
-#: The fields of `parse_commit`, as a format of git.
-COMMIT_FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
-#: 9999-12-31: Python has no later dates.
-_LATEST_DATE_S = 253_402_214_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,17 +45,6 @@ class Limits:
     mirror_bytes: int = 20 << 30
     packed_bytes: int = 8 << 30
     free_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitFacts:
-    """`committed_at` is in 1970 to 9999; it is 1970-01-01 if the commit has no readable date."""
-
-    sha: str
-    parents: tuple[str, ...]
-    committed_at: datetime
-    author: str
-    subject: str
 
 
 class Repository:
@@ -411,20 +396,3 @@ def _parse_tree(listed: str) -> dict[str, int]:
         for facts, _, path in entries
         if facts.startswith("100")  # No link, no submodule, no folder.
     }
-
-
-def parse_commit(line: str) -> CommitFacts:
-    sha, parents, seconds, author, subject = line.split("\x1f", 4)
-    return CommitFacts(
-        sha=sha,
-        parents=tuple(parents.split()),
-        committed_at=_parse_date(seconds),
-        author=author[:200],
-        subject=subject[:300],
-    )
-
-
-def _parse_date(seconds: str) -> datetime:
-    """Parse git's `%ct`: it is empty without a readable date, and independent of time zones."""
-    known = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 21 else 0
-    return datetime.fromtimestamp(min(known, _LATEST_DATE_S), UTC)

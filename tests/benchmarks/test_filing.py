@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from orchestrator.benchmarks.commit_facts import CommitFacts
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.refs import open_repository, resolve_ref
-from orchestrator.benchmarks.repository import CommitFacts, Repository
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import ConflictError
 from tests.support.factories import Personas, commit_files, git, make_project
 from tests.support.fetches import fetch_now
