@@ -16,11 +16,10 @@ A step counts as failed before it is tried, so a worker that dies during it is c
 successful step resets the count. Each step has a deadline (`STEP_S`), until which a heartbeat
 renews the claim.
 
-When a host fails, the job returns to the queue with its next attempt (`_try_again`): its leases are
-released, and its results are kept.
+When a host fails, the job returns to the queue with its next attempt (`attempts.py`): its leases
+are released, and its results are kept.
 """
 
-import contextlib
 import logging
 import time
 from dataclasses import dataclass
@@ -37,19 +36,22 @@ from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
+from orchestrator.dispatch.attempts import (
+    end_job,
+    get_failure_limit,
+    handle_host_error,
+    lose_attempt,
+    stop_everywhere,
+    try_again,
+    wait_in_queue,
+)
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.local_loads import announce_local_load
 from orchestrator.dispatch.plan import (
-    MAX_ATTEMPTS,
-    MAX_CONNECT_FAILURES,
-    MAX_POLL_FAILURES,
     STEP_S,
-    STOP_S,
     Action,
     Step,
     choose_action,
-    compute_backoff_s,
-    retry_s,
 )
 from orchestrator.dispatch.provision import inspect_host, provision_host
 from orchestrator.dispatch.rounds import (
@@ -60,7 +62,7 @@ from orchestrator.dispatch.rounds import (
 )
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.fleet.services import record_host_error, record_host_seen
+from orchestrator.fleet.services import record_host_seen
 from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.quiet_wait import PAUSE_S, WAITING_PHASE, describe_pause
@@ -76,8 +78,6 @@ FETCH_POLL_S = 2.0
 FETCH_PATIENCE_S = 1800.0
 #: Seconds until the next poll of a job whose team uses its share of the threads.
 SHARE_S = 1.0
-#: If the server itself is not ready, each attempt waits this long in the queue.
-NOT_READY_PAUSE_S = 600.0
 #: The result of a step that keeps the claim, since the next step follows immediately.
 AT_ONCE = -1.0
 
@@ -144,34 +144,34 @@ def _run_step(job: Job, claim: Claim) -> float | None:
             followers_started=job.followers_started,
         )
     )
-    if job.failures > _get_failure_limit(job):
-        _lose_attempt(job, action)
+    if job.failures > get_failure_limit(job):
+        lose_attempt(job, action)
         return None
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
     try:
         with span(f"step {action}", attempt=job.attempt, round=job.round):
             return _ACTIONS[action](job, job_hosts)
     except HostError as error:
-        return _handle_host_error(job, job_hosts, error)
+        return handle_host_error(job, job_hosts, error)
     except FetchRunningError as error:
         return _wait_for_fetch(job, job_hosts, error.project)
     except NotReadyError as error:
-        _wait_in_queue(job, job_hosts, str(error))
+        wait_in_queue(job, job_hosts, str(error))
         return None
     except PitwallError as error:
-        return _end_job(job, job_hosts, JobState.FAILED, str(error))
+        return end_job(job, job_hosts, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
         # A value that the database refuses comes from the host, and would be refused again.
         if not isinstance(error, DataError):
             raise
-        return _handle_host_error(
+        return handle_host_error(
             job, job_hosts, InternalError(f"the database refused a value: {error}")
         )
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
         # Only the log has its text, which may contain paths and statements of the server.
         problem = f"internal error, see the worker's log: {type(error).__name__}"
-        return _handle_host_error(job, job_hosts, InternalError(problem))
+        return handle_host_error(job, job_hosts, InternalError(problem))
 
 
 def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | None:
@@ -182,25 +182,8 @@ def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | 
     waited_s = (read_database_time() - waits_since).total_seconds()
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
         message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
-        return _end_job(job, job_hosts, JobState.FAILED, message)
+        return end_job(job, job_hosts, JobState.FAILED, message)
     return claims.release_claim(job, poll_in_s=FETCH_POLL_S)
-
-
-def _get_failure_limit(job: Job) -> int:
-    return MAX_POLL_FAILURES if job.step_started else MAX_CONNECT_FAILURES
-
-
-def _lose_attempt(job: Job, action: Action) -> None:
-    """Lose the attempt after several workers in a row ended during the same step.
-
-    The hosts are not contacted, since that may be what ends the workers; their processes stop by
-    themselves.
-    """
-    if action == Action.CANCEL:
-        claims.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be reached")
-        return
-    reason = f"{job.failures - 1} workers in a row ended in the middle of the step {action!r}"
-    _end_attempt(job, reason, avoid=[])
 
 
 def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
@@ -214,12 +197,12 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
         other := _find_replaceable_host(job, job_hosts)
     ):
         _, why = outcomes.derive_outcome(job)
-        return _try_again(job, job_hosts, why, avoid=[other])
+        return try_again(job, job_hosts, why, avoid=[other])
     left = _advance_to_next_trial(job)
     # A job without any trial only visits its hosts.
     if left is None and job.trials.exists():
         claims.change_job_state(job, JobState.MEASURING)
-        return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
+        return end_job(job, job_hosts, *outcomes.derive_outcome(job))
     for host in job_hosts.hosts:
         with job_hosts.open_session(host) as session:
             provision_host(job, job_hosts, session, there[host.pk])
@@ -261,7 +244,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
         with job_hosts.open_session(host) as session:
             seen = _poll_follower(job, session)
         if seen.aborted:
-            return _try_again(job, job_hosts, f"{host.name}: {seen.aborted}", avoid=[host])
+            return try_again(job, job_hosts, f"{host.name}: {seen.aborted}", avoid=[host])
         if seen.port is None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
@@ -305,7 +288,7 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         return _finish_round(job, job_hosts, seen.lost)
     if seen.aborted or not status["alive"]:
         reason = seen.aborted or _explain_death(status)
-        return _try_again(
+        return try_again(
             job, job_hosts, f"the agent on {job_hosts.lead.name} ended early: {reason}"
         )
     if phase != WAITING_PHASE and seen.quiet_s > POLL_S and _is_local(job_hosts):
@@ -324,10 +307,10 @@ def _explain_death(status: dict[str, object]) -> str:
 def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None:
     following = _advance_to_next_trial(job)
     if following is None:
-        return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
+        return end_job(job, job_hosts, *outcomes.derive_outcome(job))
     if following.round == job.round:
         why = lost[0] if lost else "it skipped trials of its round"
-        return _try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
+        return try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
     if pause := describe_pause(job):
         claims.pause_job(job, pause, wait_s=PAUSE_S)
         return None
@@ -359,7 +342,7 @@ def _advance_to_next_trial(job: Job) -> Trial | None:
 
 
 def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
-    reached = _stop_everywhere(job, job_hosts)
+    reached = stop_everywhere(job, job_hosts)
     if job.step_started and job_hosts.lead in reached:
         with job_hosts.open_session(job_hosts.lead) as session:
             status = session.agent.status(str(job.pk), build_step_id(job), job.journal_offset)
@@ -370,77 +353,6 @@ def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
         message += f"; {', '.join(silent)} could not be reached and stops by itself"
     claims.end_job(job, JobState.CANCELLED, message)
     return None
-
-
-def _end_job(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
-    """End the job. The round on its hosts has ended, or is stopped now."""
-    if state != JobState.FINISHED:
-        _stop_everywhere(job, job_hosts)
-    claims.end_job(job, state, message)
-    return None
-
-
-def _try_again(
-    job: Job, job_hosts: JobHosts, reason: str, *, avoid: list[Host] | None = None
-) -> float | None:
-    """Start the next attempt, up to a limit, after a failure of hosts."""
-    _stop_everywhere(job, job_hosts)
-    _end_attempt(job, reason, avoid=avoid or [])
-    return None
-
-
-def _wait_in_queue(job: Job, job_hosts: JobHosts, reason: str) -> None:
-    """Return the job to the queue for a while: neither the job nor a host has failed.
-
-    For example, the disk of the server is full.
-    """
-    _stop_everywhere(job, job_hosts)
-    _end_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
-
-
-def _end_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
-    if job.attempt >= MAX_ATTEMPTS:
-        message = f"failed after {job.attempt} attempts; the last: {reason}"
-        claims.end_job(job, JobState.FAILED, message)
-        return
-    wait_s = retry_s(job.attempt) if wait_s is None else wait_s
-    logger.warning("job %s: attempt %s lost: %s", job.pk, job.attempt, reason)
-    claims.requeue_job(
-        job,
-        f"attempt {job.attempt} of {MAX_ATTEMPTS} was lost: {reason}; trying again",
-        wait_s=wait_s,
-        avoid=[host.pk for host in avoid],
-    )
-
-
-def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
-    """Stop the job's round on each host that can be reached; return these hosts."""
-    reached = []
-    job_hosts.claim.begin("ending the round", STOP_S)
-    started = job.step_started or job.followers_started
-    for host in job_hosts.hosts:
-        with contextlib.suppress(HostError), job_hosts.open_session(host) as session:
-            if started:
-                session.agent.stop(str(job.pk), build_step_id(job))
-            reached.append(host)
-    return reached
-
-
-def _handle_host_error(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
-    """Retry transient failures, first in place, then from the queue; others end the job."""
-    host = job_hosts.last or job_hosts.lead
-    record_host_error(host=host, error=error)
-    # At least this one: events stored before the error were progress and reset the count.
-    failures = max(1, job.failures)
-    cap = _get_failure_limit(job)
-    if error.transient and failures < cap:
-        again = f"{host.name}: {error}; trying again ({failures} of {cap})"
-        claims.update_job(job, message=again[:2000])
-        logger.warning("job %s: %s", job.pk, again)
-        return claims.release_claim(job, poll_in_s=compute_backoff_s(failures), failures=failures)
-    if error.transient or claims.has_other_hosts(job, host):
-        return _try_again(job, job_hosts, f"{host.name}: {error}", avoid=[host])
-    return _end_job(job, job_hosts, JobState.FAILED, f"{host.name}: {error}")
 
 
 _ACTIONS = {
