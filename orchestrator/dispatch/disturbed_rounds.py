@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from cli.pitwall.units import format_duration
-from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.loadtools.thresholds import NEIGHBOURS, THRESHOLDS
 from orchestrator.runs.models import Job
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
@@ -14,14 +14,12 @@ ROUNDS = 2
 #: The duration of a pause, and how often a job pauses before it measures without a further one.
 PAUSE_S = 600.0
 MOST_PAUSES = 3
-_BY_OTHERS = frozenset(
-    {"busy_neighbour"} | {code for code, rule in THRESHOLDS.items() if rule.cause == "neighbours"}
-)
+_BY_OTHERS = frozenset(code for code, rule in THRESHOLDS.items() if rule.cause == NEIGHBOURS)
 
 
 def describe_pause(job: Job) -> str:
     """Return why the job should pause now; empty if it should not."""
-    if not get_limit_s(job.run) or job.pauses >= MOST_PAUSES or job.round < ROUNDS:
+    if not get_limit_s(job) or job.pauses >= MOST_PAUSES or job.round < ROUNDS:
         return ""
     last = range(job.round, job.round - ROUNDS, -1)
     if not all(_is_disturbed(job, each) for each in last):

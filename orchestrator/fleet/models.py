@@ -123,6 +123,11 @@ class Host(models.Model):
         help_text="The user that measured code runs as; empty: the user that Pitwall logs in as.",
     )
     disk_limit_bytes = models.PositiveBigIntegerField(default=10 * 2**30)
+    is_shared = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other work runs on it, so trials that other processes disturb count as suspect.",
+    )
     state = models.CharField(
         max_length=12, choices=HostState.choices, default=HostState.UNCONFIRMED
     )

@@ -14,7 +14,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError
 from orchestrator.runs import selectors
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Job, Run
 from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED, JobState
 from orchestrator.runs.version_keys import NEXT_REVISION
 
@@ -24,9 +24,13 @@ WAITING_PHASE = "waiting for a quiet host"
 PAUSED_PHASE = "paused"
 
 
-def get_limit_s(run: Run) -> float:
-    """Return for how long the trials of a round together wait; 0 if they do not."""
-    return float(settings.QUIET_WAIT_S) if run.wait_for_quiet else 0.0
+def get_limit_s(job: Job) -> float:
+    """Return for how long the trials of a round together wait; 0 if they do not.
+
+    A shared host is rarely quiet, so its trials do not wait.
+    """
+    waits = job.run.wait_for_quiet and not job.shared_hosts
+    return float(settings.QUIET_WAIT_S) if waits else 0.0
 
 
 def describe_busy_host(

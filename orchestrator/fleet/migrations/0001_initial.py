@@ -84,6 +84,14 @@ class Migration(migrations.Migration):
                 ),
                 ("disk_limit_bytes", models.PositiveBigIntegerField(default=10737418240)),
                 (
+                    "is_shared",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Other work runs on it, so trials that other processes disturb count as suspect.",
+                    ),
+                ),
+                (
                     "state",
                     models.CharField(
                         choices=[

@@ -11,8 +11,10 @@ import pytest
 
 from agents.hostagent.platform.limits import check_available_limits
 from devstack.processes import die_with_parent
+from orchestrator.comparisons.reasons import SHARED_HOST_NOTE
 from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.processes import SERVER, TOOL
+from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
 from tests.support.planted_faults import Laboratory, codes, definition, reason
 
@@ -62,6 +64,16 @@ def disturbed(lab: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
+def disturbed_on_shared_host(lab: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    Host.objects.update(is_shared=True)
+    try:
+        with neighbour(tmp_path_factory.mktemp("neighbour")):
+            return lab.measure("disturbed-shared", definition(SLOW))
+    finally:
+        Host.objects.update(is_shared=False)
+
+
+@pytest.fixture(scope="module")
 def left_alone(lab: Laboratory) -> Run:
     """As far as this machine leaves anybody alone."""
     return lab.measure("left-alone", definition(SLOW))
@@ -89,3 +101,16 @@ def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alon
     lab.check_left_out(disturbed, lie="honest")
     # The other reasons depend on the machine, but this trial had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)
+
+
+def test_a_shared_host_keeps_trials_next_to_a_busy_neighbour(
+    lab: Laboratory, disturbed_on_shared_host: Run
+) -> None:
+    liar, honest = lab.pair(disturbed_on_shared_host)
+    for trial in (liar, honest):
+        assert f"{NEIGHBOUR} " in reason(trial, "busy_neighbour")
+        assert trial.validity == "suspect", trial.reasons
+    report = lab.compare(disturbed_on_shared_host)
+    (row,) = report.cases
+    assert (row.excluded_blocks, row.suspect_blocks) == (0, 1)
+    assert SHARED_HOST_NOTE in report.notes
