@@ -247,12 +247,16 @@ class HostCheck(models.Model):
 
 
 class CheckRequest(models.Model):
-    """A request to check a host; it lasts until the checks have ended. A worker has the `claim`."""
+    """A request to check a host; it lasts until the checks have ended. A worker has the `claim`.
+
+    `idle_only`: only the idle check is wanted, again.
+    """
 
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="check_request"
     )
     requested_at = models.DateTimeField(auto_now_add=True)
+    idle_only = models.BooleanField(default=False, db_default=False)
     tries = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)

@@ -217,6 +217,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("requested_at", models.DateTimeField(auto_now_add=True)),
+                ("idle_only", models.BooleanField(db_default=False, default=False)),
                 ("tries", models.PositiveSmallIntegerField(default=0)),
                 ("claim", models.UUIDField(null=True)),
                 ("claimed_until", models.DateTimeField(null=True)),
