@@ -194,7 +194,8 @@ def _build_selection_exclusion_notes(
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
     yield from build_exclusion_notes(excluded, excluded + complete)
     if suspect:
-        yield f"{suspect} blocks contain a suspect trial; the validity issues are the reasons."
+        contain = "block contains" if suspect == 1 else "blocks contain"
+        yield f"{suspect} {contain} a suspect trial; the validity issues are the reasons."
 
 
 def build_exclusion_notes(excluded: int, blocks: int) -> Iterator[str]:
