@@ -162,7 +162,7 @@ def test_job_on_a_shared_host_does_not_pause(measured_job: Job) -> None:
     Job.objects.filter(pk=measured_job.pk).update(shared_hosts=True)
     measure_round(measured_job, 1, "invalid", "invalid")
     measure_round(measured_job, 2, "invalid", "invalid")
-    assert finish_round(measured_job).state == "running"
+    assert finish_round(measured_job).state == "measuring"
 
 
 def test_member_continues_a_paused_job(measured_job: Job, personas: Personas) -> None:
