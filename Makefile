@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
-BENCHMARKS := bench-api bench-detection bench-dispatch bench-fidelity bench-pages bench-scale
+BENCHMARKS := bench-api bench-detection bench-dispatch bench-disturbance bench-fidelity bench-pages bench-scale
 # Runs a command on a PostgreSQL and a Redis of its own; the first option is its name.
 WITH_SERVERS := $(VENV_PYTHON) -m devstack exec --name
 
@@ -76,6 +76,7 @@ pictures: dev-env ## measure nine commits and write the pictures of the README (
 bench-api: ## benchmark requests to the API next to a bare Django view (all: ARGS=--short, ARGS=--keep)
 bench-detection: ## benchmark change detection next to Otava and other detectors
 bench-dispatch: ## benchmark jobs a minute and CPU time next to ansible, pyinfra, fabric and ssh
+bench-disturbance: ## show how much a busy neighbour moves results, and whether the checks detect it
 bench-fidelity: ## compare Pitwall's numbers with those of the load tools alone
 bench-pages: ## run Lighthouse on the main screens, and time the page of a live run (needs node)
 bench-scale: ## benchmark pages and ingest with 10 million trials next to a bare Django view

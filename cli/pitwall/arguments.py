@@ -179,6 +179,11 @@ def _add_local(local: argparse.ArgumentParser) -> None:
     local.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
     _add_until(local)
     local.add_argument("--cases", metavar="EXPRESSION")
+    local.add_argument(
+        "--shared",
+        action="store_true",
+        help="other work runs on this machine: keep the trials that it disturbs",
+    )
     local.add_argument("--keep", metavar="FOLDER", help="keep builds and raw output there")
     local.add_argument(
         "--checkout", metavar="FOLDER", default=os.environ.get("PITWALL_CHECKOUT"),

@@ -13,7 +13,7 @@ from orchestrator.comparisons.report import CaseComparison, ComparisonReport, Me
 from orchestrator.comparisons.selection import Selection
 from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import find_metric
-from orchestrator.runs.models import HostRole, Placement
+from orchestrator.runs.models import HostRole, Job, Placement
 from orchestrator.stats.comparison import Verdict
 from orchestrator.stats.multiple_testing import Headline
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -22,6 +22,9 @@ from orchestrator.stats.unpaired import UNPAIRED
 #: A comparison with a larger share of excluded blocks is not reliable.
 MAX_EXCLUDED_SHARE = 0.3
 LOOPBACK_NOTE = "Server and load generator shared one machine and talked over loopback."
+SHARED_HOST_NOTE = (
+    "Other work ran on a shared host: the trials that it disturbed count, so intervals are wider."
+)
 
 _SENTENCES = {
     Verdict.REGRESSED: "{contender} is a regression: {change}.",
@@ -135,6 +138,7 @@ def build_notes(
     return (
         *_build_unpaired_notes(cases),
         *_build_network_notes(runs),
+        *_build_shared_host_notes(runs),
         *_build_selection_notes(selection),
         *_build_selection_exclusion_notes(selection, cases),
     )
@@ -162,6 +166,12 @@ def _build_network_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
         yield LOOPBACK_NOTE
 
 
+def _build_shared_host_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
+    variants = [variant for run in runs for variant in run.variants]
+    if variants and Job.objects.filter(run__variants__in=variants, shared_hosts=True).exists():
+        yield SHARED_HOST_NOTE
+
+
 def _build_selection_notes(selection: Selection) -> Iterator[str]:
     excluded_trials = sum(case.excluded_trials for case in selection.cases)
     if excluded_trials:
@@ -184,7 +194,8 @@ def _build_selection_exclusion_notes(
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
     yield from build_exclusion_notes(excluded, excluded + complete)
     if suspect:
-        yield f"{suspect} blocks contain a suspect trial; the validity issues are the reasons."
+        contain = "block contains" if suspect == 1 else "blocks contain"
+        yield f"{suspect} {contain} a suspect trial; the validity issues are the reasons."
 
 
 def build_exclusion_notes(excluded: int, blocks: int) -> Iterator[str]:

@@ -84,9 +84,9 @@ def _run_steps(host_id: UUID) -> None:
 
 
 def _try_next(request: CheckRequest, claim: Claim) -> bool:
-    """Try one step; return False if none is left, or the host must not be disturbed now."""
+    """Try one step; return False if it was the last, or the host must not be disturbed now."""
     host = Host.objects.select_related("credential").get(pk=request.host_id)
-    step = load_checks(host).next_step
+    step = CheckStep.QUIET if request.idle_only else load_checks(host).next_step
     if step is None or host.state == HostState.RETIRED or hasattr(host, "lease"):
         return False
     began = time.monotonic()
@@ -97,7 +97,7 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
     record_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
     request.tries = 1
     record_progress(request)
-    return True
+    return not request.idle_only
 
 
 def _load_host(member: Member, host_id: UUID) -> Host:

@@ -127,7 +127,7 @@ def build_shared_plan(
         },
         "quiet": {
             "busy_share": THRESHOLDS["busy_before"].value,
-            "wait_s": get_limit_s(job.run),
+            "wait_s": get_limit_s(job),
         },
         "builds": build_builds(job, stage, trials),
         "trials": [_build_trial(stage, trial) for trial in trials],

@@ -19,7 +19,14 @@ def request_check(host: Host) -> None:
 
     A request that arrives while a worker executes the checks is kept: see `end_request`.
     """
-    CheckRequest.objects.update_or_create(host=host, defaults={"requested_at": Now()})
+    CheckRequest.objects.update_or_create(
+        host=host, defaults={"requested_at": Now(), "idle_only": False}
+    )
+
+
+def request_idle_check(host: Host) -> None:
+    """Request a new idle check of a host, unless checks of it are requested already."""
+    CheckRequest.objects.get_or_create(host=host, defaults={"idle_only": True})
 
 
 def load_due_host_ids() -> list[uuid.UUID]:

@@ -53,6 +53,7 @@ def set_host_settings(
     disk_limit_bytes: int | None = None,
     tuning: Mapping[str, object] | None = None,
     run_as: str | None = None,
+    is_shared: bool | None = None,
 ) -> Host:
     """Change the given settings and keep the others. Jobs that already run are not affected.
 
@@ -68,6 +69,7 @@ def set_host_settings(
         "disk_limit_bytes": disk_limit_bytes,
         "tuning": tuning,
         "run_as": run_as,
+        "is_shared": is_shared,
     }
     changes = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
     if changes:
@@ -219,4 +221,5 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "disk_limit_bytes": _check_disk_limit,
     "tuning": check_tuning,
     "run_as": check_user,
+    "is_shared": bool,
 }

@@ -123,6 +123,11 @@ class Host(models.Model):
         help_text="The user that measured code runs as; empty: the user that Pitwall logs in as.",
     )
     disk_limit_bytes = models.PositiveBigIntegerField(default=10 * 2**30)
+    is_shared = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Other work runs on it, so trials that other processes disturb count as suspect.",
+    )
     state = models.CharField(
         max_length=12, choices=HostState.choices, default=HostState.UNCONFIRMED
     )
@@ -242,12 +247,16 @@ class HostCheck(models.Model):
 
 
 class CheckRequest(models.Model):
-    """A request to check a host; it lasts until the checks have ended. A worker has the `claim`."""
+    """A request to check a host; it lasts until the checks have ended. A worker has the `claim`.
+
+    `idle_only`: only the idle check is wanted, again.
+    """
 
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="check_request"
     )
     requested_at = models.DateTimeField(auto_now_add=True)
+    idle_only = models.BooleanField(default=False, db_default=False)
     tries = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)

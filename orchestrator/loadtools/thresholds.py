@@ -12,6 +12,8 @@ from cli.pitwall.units import format_percent, format_value
 from orchestrator.loadtools.model import Level, Reason
 
 Unit = Literal["share", "cores", "s", "°C", "count"]
+#: The cause of reasons that other processes on the hosts make.
+NEIGHBOURS = "neighbours"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +251,7 @@ _OF_THE_HOSTS = (
         "Processes that were busy before the trial continue during it [T].",
         "stop other programs on the host, or increase the cool-down",
         value=0.10,
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "pressure_before",
@@ -257,7 +259,7 @@ _OF_THE_HOSTS = (
         "Other processes waited for a CPU before the trial started [T].",
         "stop other programs on the host, or increase the cool-down",
         value=0.10,
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "load_before",
@@ -267,7 +269,7 @@ _OF_THE_HOSTS = (
         "stop other programs on the host, or increase the cool-down",
         value=0.5,
         unit="count",
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "foreign_process",
@@ -276,7 +278,7 @@ _OF_THE_HOSTS = (
         "stop other programs on the host, or pin them to other CPUs",
         value=0.05,
         unit="cores",
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_hard(
         "busy_neighbour",
@@ -285,6 +287,7 @@ _OF_THE_HOSTS = (
         "stop other programs on the host, or pin them to other CPUs",
         value=0.5,
         unit="cores",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "cpu_pressure",
@@ -293,7 +296,7 @@ _OF_THE_HOSTS = (
         "of the trial wait for each other, which is the load [T].",
         "stop other programs on the host, or pin them to other CPUs",
         value=0.10,
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "steal",
@@ -301,7 +304,7 @@ _OF_THE_HOSTS = (
         "Time passed while the virtual machine did not run [T].",
         "find out who shares the machine, or use a dedicated one",
         value=0.01,
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "virus_scan",
@@ -310,7 +313,7 @@ _OF_THE_HOSTS = (
         "exclude the work directory from its scans, or schedule it for other times",
         value=0.01,
         unit="cores",
-        cause="neighbours",
+        cause=NEIGHBOURS,
     ),
     _build_soft(
         "clock_drop",

@@ -4,13 +4,14 @@ The thresholds are in thresholds.py. Unknown facts give no reason.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from orchestrator.loadtools import interference, outcome, shape
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Level, Reason, Validity
-from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.loadtools.thresholds import NEIGHBOURS, THRESHOLDS
 
-__all__ = ["Evidence", "drop_reasons", "judge"]
+__all__ = ["Evidence", "drop_reasons", "judge", "tolerate_neighbours"]
 _CHECKS = (*outcome.CHECKS, *shape.CHECKS, *interference.CHECKS)
 
 
@@ -28,6 +29,25 @@ def drop_reasons(validity: Validity, codes: Collection[str]) -> tuple[Reason, ..
     gone = {*codes, "several_flags"}
     left = [reason for reason in validity.reasons if reason.code not in gone]
     return (*left, *_combine_soft_reasons(left))
+
+
+def tolerate_neighbours(validity: Validity) -> Validity:
+    """Return the validity on a host that is shared with other work.
+
+    Reasons of other processes make the trial suspect at most, and add up with no other reason.
+    """
+    kept = [reason for reason in validity.reasons if reason.code != "several_flags"]
+    own = [reason for reason in kept if not _is_by_neighbours(reason)]
+    tolerated = [
+        replace(reason, level=Level.SUSPECT) if _is_by_neighbours(reason) else reason
+        for reason in kept
+    ]
+    return Validity(reasons=(*tolerated, *_combine_soft_reasons(own)))
+
+
+def _is_by_neighbours(reason: Reason) -> bool:
+    rule = THRESHOLDS.get(reason.code)
+    return rule is not None and rule.cause == NEIGHBOURS
 
 
 def _combine_soft_reasons(reasons: Sequence[Reason]) -> list[Reason]:

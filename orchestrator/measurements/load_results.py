@@ -1,7 +1,7 @@
 """Read the measured loads of a trial from its files, with the adapter of its tool."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.hostagent.protocol import load_files
@@ -11,6 +11,7 @@ from orchestrator.core.untrusted_json import parse_json
 from orchestrator.loadtools.combined import combine_search, combine_steps
 from orchestrator.loadtools.model import GARBAGE, LoadSpec, ToolOutputError, TrialReading
 from orchestrator.loadtools.registry import Adapter
+from orchestrator.loadtools.validity import tolerate_neighbours
 from orchestrator.runs.models import Trial
 
 
@@ -56,7 +57,7 @@ def _read_trial(
     spec, parameters = read_spec(trial.job.run.definition), trial.case.parameters
     tool, loads = get_tool(spec, parameters), build_load_specs(spec, parameters)
     parts = [
-        _read(tool, loads[min(number, len(loads) - 1)], number, files, {**result, **loaded})
+        _read(trial, tool, loads[min(number, len(loads) - 1)], number, files, {**result, **loaded})
         for number, loaded in enumerate(result["loads"])
     ]
     search = result.get("search")
@@ -78,10 +79,11 @@ def read_load(
     loads = build_load_specs(spec, parameters)
     load = loads[min(number, len(loads) - 1)]
     load_result = {**result, **result["loads"][number]}
-    return _read(get_tool(spec, parameters), load, number, files, load_result)
+    return _read(trial, get_tool(spec, parameters), load, number, files, load_result)
 
 
 def _read(
+    trial: Trial,
     tool: Adapter,
     load: LoadSpec,
     number: int,
@@ -93,7 +95,10 @@ def _read(
         reduced = parse_json(files[rows])
     except ValueError as error:
         raise ToolOutputError(f"{rows} is not JSON: {error}") from error
-    return tool.parse(load, files[report], reduced, result)
+    reading = tool.parse(load, files[report], reduced, result)
+    if not trial.job.shared_hosts:
+        return reading
+    return replace(reading, validity=tolerate_neighbours(reading.validity))
 
 
 def _number_loads(

@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, Greatest, Now
 
 from orchestrator.database.clock import read_database_time
 from orchestrator.fleet import selectors as fleet
+from orchestrator.fleet.models import Host
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import FreeHost, Grant, PlacementRequest, WaitingJob, choose_grants
 from orchestrator.runs.run_state import sync_run_state
@@ -85,6 +86,7 @@ def _begin_job(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
         state=JobState.PREPARING,
         phase="connecting",
         host=hosts[HostRole.TARGET],
+        shared_hosts=Exists(Host.objects.filter(pk__in=hosts.values(), is_shared=True)),
         started_at=job.started_at or Now(),
         poll_at=Now(),
         not_before=None,

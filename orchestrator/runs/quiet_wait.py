@@ -18,7 +18,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError
-from orchestrator.loadtools.thresholds import THRESHOLDS
+from orchestrator.loadtools.thresholds import NEIGHBOURS, THRESHOLDS
 from orchestrator.runs import selectors
 from orchestrator.runs.models import Job, Run
 from orchestrator.runs.states import (
@@ -39,14 +39,16 @@ DISTURBED_ROUNDS = 2
 #: The duration of a pause, and how often a job pauses before it measures without a further one.
 PAUSE_S = 600.0
 MOST_PAUSES = 3
-_BY_OTHERS = frozenset(
-    {"busy_neighbour"} | {code for code, rule in THRESHOLDS.items() if rule.cause == "neighbours"}
-)
+_BY_OTHERS = frozenset(code for code, rule in THRESHOLDS.items() if rule.cause == NEIGHBOURS)
 
 
-def get_limit_s(run: Run) -> float:
-    """Return for how long the trials of a round together wait; 0 if they do not."""
-    return float(settings.QUIET_WAIT_S) if run.wait_for_quiet else 0.0
+def get_limit_s(job: Job) -> float:
+    """Return for how long the trials of a round together wait; 0 if they do not.
+
+    A shared host is rarely quiet, so its trials do not wait.
+    """
+    waits = job.run.wait_for_quiet and not job.shared_hosts
+    return float(settings.QUIET_WAIT_S) if waits else 0.0
 
 
 def describe_busy_host(
@@ -66,7 +68,7 @@ def describe_busy_host(
 
 def describe_pause(job: Job) -> str:
     """Return why the job should pause now; empty if it should not."""
-    if not get_limit_s(job.run) or job.pauses >= MOST_PAUSES or job.round < DISTURBED_ROUNDS:
+    if not get_limit_s(job) or job.pauses >= MOST_PAUSES or job.round < DISTURBED_ROUNDS:
         return ""
     last = range(job.round, job.round - DISTURBED_ROUNDS, -1)
     if not all(_is_disturbed(job, each) for each in last):

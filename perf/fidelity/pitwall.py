@@ -59,7 +59,8 @@ class Reading:
     `as_printed`: the values by the tool's own definition, if Pitwall's is different on purpose.
     `sampler_share`: CPU seconds of the sampler per second of load, None if the agent does not know.
     `services_share`: the same for Pitwall's services, with PostgreSQL and Redis; None if the load
-    was too short.
+    was too short. `cpu_per_1k`: CPU seconds of the server per 1,000 requests. `foreign_share`: the
+    cores that other processes used during the load, None if the host does not know.
     `program`: the SHA-256 of the tool.
     """
 
@@ -67,6 +68,8 @@ class Reading:
     as_printed: Figures | None
     sampler_share: float | None
     services_share: float | None
+    cpu_per_1k: float | None
+    foreign_share: float | None
     validity: str
     reasons: tuple[str, ...]
     pinned: PinnedCpus
@@ -147,6 +150,8 @@ class Pitwall:
             as_printed=self._as_printed(load, trial, values),
             sampler_share=_sampler_share(loaded),
             services_share=_compute_services_share(loaded, samples),
+            cpu_per_1k=values.get("cpu.seconds_per_1k"),
+            foreign_share=_find_foreign_share(loaded),
             validity=trial.validity,
             reasons=tuple(reason.partition(":")[0] for reason in trial.reasons),
             pinned=_pinned(result),
@@ -172,6 +177,12 @@ def _compute_services_share(loaded: dict[str, Any], samples: Sequence[CpuSample]
     if len(within) < FEWEST_SAMPLES:
         return None
     return (within[-1].cpu_s - within[0].cpu_s) / (within[-1].at - within[0].at)
+
+
+def _find_foreign_share(loaded: dict[str, Any]) -> float | None:
+    shares = [facts.get("foreign_share") for facts in loaded["interference"].values()]
+    known = [share for share in shares if share is not None]
+    return max(known) if known else None
 
 
 def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:

@@ -70,7 +70,8 @@ def test_a_patch_changes_only_the_sent_fields(alice: ApiClient, host: Host) -> N
     shown = alice.patch(f"hosts/{host.pk}", {"data_address": "10.9.0.1"}).json()
     assert shown["run_as"] == "bench"
     assert (shown["tags"], shown["tuning"]) == (["fast"], {"turbo": "off", "swappiness": "1"})
-    assert shown["data_address"] == "10.9.0.1"
+    assert (shown["data_address"], shown["is_shared"]) == ("10.9.0.1", False)
+    assert alice.patch(f"hosts/{host.pk}", {"is_shared": True}).json()["is_shared"] is True
     assert alice.patch(f"hosts/{host.pk}", {"tags": [], "data_address": ""}).json()["tags"] == []
 
 

@@ -1,10 +1,15 @@
 """Asking for a run with the mouse and the keyboard: the grid of cases, commits, schedules."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.runs.models import Run, Schedule
+from tests.browser import page_checks
+from tests.support.busy_process import run_busy_process
+from tests.support.engine import running_engine
 from tests.support.factories import DEFINITION, git, make_definition
 from tests.support.fetches import fetch_now
 from tests.support.world import World
@@ -100,3 +105,15 @@ def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
     page.get_by_role("button", name="Create schedule").click()
     expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
     assert Schedule.objects.get().branch == "main"
+
+
+def test_a_busy_host_is_named_with_its_process_before_the_start(
+    page: Page, world: World, tmp_path: Path
+) -> None:
+    with running_engine(tmp_path), run_busy_process(tmp_path, "backupd"):
+        page.goto("/runs/new?benchmark=server/hello&contender=main&hosts=here")
+        notice = page.locator("#plan .notice", has_text="here is busy.")
+        expect(notice).to_contain_text("backupd", timeout=60_000)
+        assert page_checks.violations(page) == []
+        notice.get_by_role("link", name="What to do").click()
+        expect(page.get_by_role("heading", name="Checks of here")).to_be_visible()

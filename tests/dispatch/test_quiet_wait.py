@@ -13,9 +13,11 @@ from orchestrator.dispatch import engine
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.local_loads import MOST_S, announce_local_load, read_local_load_s
 from orchestrator.dispatch.rounds import build_round_plans
+from orchestrator.fleet.models import Host
 from orchestrator.runs import leasing
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.quiet_wait import WAITING_PHASE, describe_pause, end_quiet_waits
+from orchestrator.runs.states import JobState
 from tests.support.factories import Personas
 from tests.support.hostile_host import answer, get_work_dir, job_on_hostile_host
 
@@ -90,6 +92,27 @@ def test_plan_contains_the_limits_of_the_wait(job: Job, waits: bool, wait_s: flo
     assert json.loads(plan)["quiet"] == {"busy_share": 0.10, "wait_s": wait_s}
 
 
+def test_job_remembers_whether_its_host_was_shared(
+    personas: Personas, tmp_path: Path, data_dir: Path
+) -> None:
+    job = job_on_hostile_host(personas, tmp_path)
+    assert not job.shared_hosts
+    Host.objects.update(is_shared=True)
+    job.refresh_from_db()
+    assert not job.shared_hosts
+    Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)
+    leasing.release(job)
+    leasing.lease_queued_jobs()
+    job.refresh_from_db()
+    assert job.shared_hosts
+
+
+def test_trials_do_not_wait_on_a_shared_host(job: Job) -> None:
+    job.shared_hosts = True
+    (plan,) = build_round_plans(job, JobHosts(job), {}).values()
+    assert json.loads(plan)["quiet"]["wait_s"] == 0
+
+
 def test_ticks_pause_while_a_load_runs_on_this_machine(job: Job) -> None:
     poll(job, BUSY)
     assert read_local_load_s() == 0
@@ -132,6 +155,13 @@ def test_job_pauses_after_two_disturbed_rounds(measured_job: Job) -> None:
     assert "the last 2 rounds have no usable block" in paused.message
     assert 500 < (paused.not_before - utc_now()).total_seconds() <= 600
     assert not HostLease.objects.filter(job=paused).exists()
+
+
+def test_job_on_a_shared_host_does_not_pause(measured_job: Job) -> None:
+    Job.objects.filter(pk=measured_job.pk).update(shared_hosts=True)
+    measure_round(measured_job, 1, "invalid", "invalid")
+    measure_round(measured_job, 2, "invalid", "invalid")
+    assert finish_round(measured_job).state == "measuring"
 
 
 def test_member_continues_a_paused_job(measured_job: Job, personas: Personas) -> None:

@@ -9,7 +9,7 @@ from orchestrator.loadtools.combined import CAUSED_BY_LOAD
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.loadtools.validity import drop_reasons, judge
+from orchestrator.loadtools.validity import drop_reasons, judge, tolerate_neighbours
 
 NOTHING = Distribution()
 PINNED = {"server": {"cpus": [0]}, "tool": {"cpus": [1]}}
@@ -274,6 +274,33 @@ def test_soft_reasons_of_one_cause_are_one_piece_of_evidence() -> None:
     validity = judge(evidence(**host(steal_share=0.02, foreign_share=0.06)))
     assert validity.codes == ("foreign_process", "steal")
     assert validity.level == Level.SUSPECT
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected", "level"),
+    [
+        (host(foreign_share=0.9), ("busy_neighbour",), Level.SUSPECT),
+        (
+            host(foreign_share=0.9, retransmitted_share=0.01),
+            ("busy_neighbour", "retransmissions"),
+            Level.SUSPECT,
+        ),
+        (
+            {"rate": 2000.0, **host(foreign_share=0.9, retransmitted_share=0.01)},
+            ("littles_law", "busy_neighbour", "retransmissions", "several_flags"),
+            Level.INVALID,
+        ),
+        (host(foreign_share=0.9, swapped_pages=1), ("busy_neighbour", "swapping"), Level.INVALID),
+        (host(), (), Level.VALID),
+    ],
+)
+def test_other_processes_on_a_shared_host_never_invalidate(
+    facts: dict[str, Any], expected: tuple[str, ...], level: Level
+) -> None:
+    judged = judge(evidence(**facts))
+    tolerated = tolerate_neighbours(judged)
+    assert (tolerated.codes, tolerated.level) == (expected, level)
+    assert tolerate_neighbours(tolerated) == tolerated
 
 
 def test_excluded_soft_reasons_do_not_invalidate() -> None:

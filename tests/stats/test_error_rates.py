@@ -91,3 +91,62 @@ def test_a_slowdown_of_ten_percent_is_found(noise, at_least):
         first_verdict(*blocks(rng, 20, log_change=math.log(0.9), noise=noise)) for _ in range(500)
     ]
     assert share(runs, Verdict.REGRESSED.__eq__) >= at_least
+
+
+def disturbed_blocks(rng, n, *, begin, end, log_change=0.0):
+    """Blocks on a host with other work: a trial that starts in a burst costs 10 to 100 % more.
+
+    `begin` and `end`: the probability that a burst begins or ends between two trials. The order of
+    the two trials of a block is random, as in a run.
+    """
+    bursts = [rng.random() < begin / (begin + end)]
+    for _ in range(2 * n - 1):
+        bursts.append(rng.random() >= end if bursts[-1] else rng.random() < begin)
+    extra = np.where(bursts, rng.uniform(0.1, 0.7, 2 * n), 0.0) + rng.normal(0, 0.01, 2 * n)
+    pairs = rng.permuted(extra.reshape(n, 2), axis=1)
+    return np.exp(pairs[:, 0]).tolist(), np.exp(pairs[:, 1] + log_change).tolist()
+
+
+BURSTS = [(0.3, 0.3), (0.05, 0.3), (0.5, 0.05), (0.02, 0.02)]
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+@pytest.mark.parametrize(("begin", "end"), BURSTS)
+def test_a_shared_host_causes_no_false_change(begin, end, n):
+    rng = np.random.default_rng(80_000 + n)
+    comparisons = [
+        compare_blocks(*disturbed_blocks(rng, n, begin=begin, end=end), better="lower", margin=0.03)
+        for _ in range(1_000)
+    ]
+    assert share(comparisons, lambda one: one.verdict in CHANGED) <= 0.03
+    assert share(comparisons, lambda one: one.low <= 0 <= one.high) >= 0.93
+
+
+@pytest.mark.parametrize(("begin", "end"), BURSTS)
+def test_a_shared_host_hides_no_change_as_equivalent(begin, end):
+    rng = np.random.default_rng(90_000)
+    change = math.log1p(0.03)
+    comparisons = [
+        compare_blocks(
+            *disturbed_blocks(rng, 10, begin=begin, end=end, log_change=change),
+            better="lower",
+            margin=0.03,
+        )
+        for _ in range(1_000)
+    ]
+    assert share(comparisons, lambda one: one.verdict is Verdict.EQUIVALENT) <= 0.03
+
+
+def test_other_work_makes_intervals_wider():
+    rng = np.random.default_rng(95_000)
+
+    def median_width(begin, end):
+        found = [
+            compare_blocks(
+                *disturbed_blocks(rng, 10, begin=begin, end=end), better="lower", margin=0.03
+            )
+            for _ in range(300)
+        ]
+        return np.median([one.half_width for one in found])
+
+    assert median_width(0.3, 0.3) > 5 * median_width(1e-9, 1.0)

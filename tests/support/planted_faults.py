@@ -8,6 +8,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.comparisons.compare import compare_commits
+from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.histories.histories import load_case_history
 from orchestrator.measurements.case_latency import load_case_latency
 from orchestrator.runs.models import Run, Trial
@@ -81,6 +82,15 @@ class Laboratory:
         """Return the liar's trial, and the honest one of the same case."""
         return self.trial(run, "liar", **parameters), self.trial(run, "honest", **parameters)
 
+    def compare(self, run: Run) -> ComparisonReport:
+        return compare_commits(
+            self.member,
+            benchmark=self.benchmark(run),
+            baseline=self.commit("honest"),
+            contender=self.commit("liar"),
+            run=run,
+        )
+
     def check_left_out(self, run: Run, **parameters: str) -> None:
         """Check that comparisons, histories and charts lack the liar's trial and have the honest
         one."""
@@ -91,13 +101,7 @@ class Laboratory:
         record_again()
         benchmark, case, host = self.benchmark(run), liar.case, liar.host
         assert host is not None
-        report = compare_commits(
-            self.member,
-            benchmark=benchmark,
-            baseline=self.commit("honest"),
-            contender=self.commit("liar"),
-            run=run,
-        )
+        report = self.compare(run)
         (row,) = [each for each in report.cases if each.case.pk == case.pk]
         assert (row.host.pk, row.metrics, row.excluded_blocks) == (host.pk, (), 1)
         history = load_case_history(

@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints
 from orchestrator.api.schemas.common import (
     MOST_WHOLE,
     CommitOut,
+    Flag,
     Number,
     Text,
     Whole,
@@ -115,6 +116,7 @@ class HostDetailOut(HostOut):
     disk_limit_bytes: int
     tuning: dict[str, str]
     run_as: str | None
+    is_shared: bool
     facts: dict[str, Any] | None
     facts_at: datetime | None
     changes: list[HostChangeOut]
@@ -137,6 +139,11 @@ class HostSettingsIn(Schema, extra="forbid"):
     tuning: dict[str, str | Whole] | None = None
     run_as: AnyText | None = Field(
         None, description="The user for measured code; empty: the login user."
+    )
+    is_shared: Flag | None = Field(
+        None,
+        description="Other work runs on the host. Trials that it disturbs count as suspect, and "
+        "trials do not wait for a quiet host.",
     )
 
 
@@ -199,6 +206,7 @@ def host_detail_out(
         disk_limit_bytes=host.disk_limit_bytes,
         tuning=host.tuning,
         run_as=host.run_as or None,
+        is_shared=host.is_shared,
         facts=snapshot.facts if snapshot else None,
         facts_at=snapshot.taken_at if snapshot else None,
         changes=[HostChangeOut(at=each.at, changed=changed_out(each.changed)) for each in changes],

@@ -17,7 +17,7 @@ from orchestrator.comparisons.points import (
     PointIndex,
 )
 from orchestrator.comparisons.ranking import rank_cases
-from orchestrator.comparisons.reasons import LOOPBACK_NOTE, build_notes
+from orchestrator.comparisons.reasons import LOOPBACK_NOTE, SHARED_HOST_NOTE, build_notes
 from orchestrator.comparisons.report import CaseName, ComparisonReport, HostName
 from orchestrator.comparisons.selection import Selection, build_selection
 from orchestrator.comparisons.sides import Side
@@ -60,7 +60,8 @@ def _compare_commits(
     )
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
-    limits = (*notes, *build_notes(selection, cases, ()), LOOPBACK_NOTE)
+    shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
+    limits = (*notes, *build_notes(selection, cases, ()), LOOPBACK_NOTE, *shared)
     return build_report(rows.job.run.definition.benchmark, sides, judged, cases, limits)
 
 

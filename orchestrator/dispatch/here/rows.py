@@ -24,7 +24,10 @@ from orchestrator.runs.services import shuffle_trials
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalRequest:
-    """What to measure. `shas`: the baseline, if there is one, and the contender."""
+    """What to measure. `shas`: the baseline, if there is one, and the contender.
+
+    `shared`: other work runs on this machine.
+    """
 
     source: str
     repository: Path
@@ -32,6 +35,7 @@ class LocalRequest:
     cases: str = ""
     rounds: int | None = None
     until: str = Until.ROUNDS
+    shared: bool = False
     seed: int = 0
 
 
@@ -105,7 +109,7 @@ def _build_job(spec: Spec, wanted: LocalRequest, rounds: int, until: Until) -> J
     )
     host = Host(name=_name(), transport=HostTransport.LOCAL, python=sys.executable)
     run = Run(definition=definition, rounds=rounds, until=until, seed=wanted.seed)
-    return Job(run=run, host=host)
+    return Job(run=run, host=host, shared_hosts=wanted.shared)
 
 
 def _build_case_row(benchmark: Benchmark, number: int, case: CaseSpec) -> Case:

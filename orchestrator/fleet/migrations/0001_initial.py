@@ -84,6 +84,14 @@ class Migration(migrations.Migration):
                 ),
                 ("disk_limit_bytes", models.PositiveBigIntegerField(default=10737418240)),
                 (
+                    "is_shared",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Other work runs on it, so trials that other processes disturb count as suspect.",
+                    ),
+                ),
+                (
                     "state",
                     models.CharField(
                         choices=[
@@ -209,6 +217,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("requested_at", models.DateTimeField(auto_now_add=True)),
+                ("idle_only", models.BooleanField(db_default=False, default=False)),
                 ("tries", models.PositiveSmallIntegerField(default=0)),
                 ("claim", models.UUIDField(null=True)),
                 ("claimed_until", models.DateTimeField(null=True)),

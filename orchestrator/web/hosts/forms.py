@@ -230,6 +230,12 @@ class HostSettingsForm(TeamForm):
     )
 
     run_as = run_as_field()
+    is_shared = forms.BooleanField(
+        required=False,
+        label="Shared with other work",
+        help_text="Trials that other processes disturb count as suspect, and do not wait for a "
+        "quiet host. Intervals become wider.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -265,6 +271,7 @@ class HostSettingsForm(TeamForm):
             "disk_limit_bytes": int(data["disk_limit_gib"] * _GIB),
             "tuning": {name: data[f"tuning_{name}"] for name in KNOBS},
             "run_as": data["run_as"],
+            "is_shared": data["is_shared"],
         }
 
 
@@ -346,6 +353,7 @@ def build_initial_settings(host: Host) -> dict[str, Any]:
         "disk_limit_gib": f"{gib:.2f}".rstrip("0").rstrip("."),
         **{f"tuning_{name}": host.tuning.get(name, "") for name in KNOBS},
         "run_as": host.run_as,
+        "is_shared": host.is_shared,
     }
 
 

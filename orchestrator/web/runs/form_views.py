@@ -15,6 +15,7 @@ from orchestrator.benchmarks.refs import FetchRunningError, resolve_as_fetched
 from orchestrator.calibration.forecasts import forecast_resolution
 from orchestrator.calibration.resolution import estimate_resolution, with_rounds
 from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.idle_checks import refresh_idle_checks
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.operations.fetch_waits import get_fetch_wait
 from orchestrator.runs.eta import estimate_finish
@@ -214,11 +215,14 @@ def _build_context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
 def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
     now = utc_now()
     resolution = form.wanted_change
+    idle_checks = refresh_idle_checks(plan) if form.starts == "now" else []
     return {
         "chosen": list_planned_cases(plan),
         "job_s": _estimate_job_times(plan),
         "takes": _list_durations(plan),
         "cautions": find_warnings(plan),
+        "idle_checks": idle_checks,
+        "idle_checks_running": [each.host.name for each in idle_checks if each.running],
         "forecasts": forecast_resolution(plan) if resolution is None else [],
         "resolution": estimate_resolution(plan, resolution) if resolution is not None else None,
         "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,

@@ -1,8 +1,6 @@
 """Loads that lack CPU: a starved load tool, and a neighbour that works on the server's core."""
 
 import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.platform.limits import check_available_limits
-from devstack.processes import die_with_parent
+from orchestrator.comparisons.reasons import SHARED_HOST_NOTE
 from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.processes import SERVER, TOOL
+from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
+from tests.support.busy_process import run_busy_process
 from tests.support.planted_faults import Laboratory, codes, definition, reason
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
@@ -23,8 +23,6 @@ SLOW = "{connections: 4, rate: 200, duration_s: 1.5, warmup_s: 0.2}"
 FAST = "{connections: 4, rate: 2000, duration_s: 1.5, warmup_s: 0.2}"
 STARVED = "limits: {generator: {cpu_quota: 0.02}}\n"
 NEIGHBOUR = "loudneighbour"
-#: More than a run takes, so that it ends by itself whatever becomes of the test.
-MOST_CPU_S = 60
 
 
 @contextmanager
@@ -32,22 +30,8 @@ def neighbour(folder: Path) -> Iterator[None]:
     """A process that uses all that it gets of the CPUs that the server will have."""
     shares = [Share(name=SERVER), Share(name=TOOL)]
     cpus = assign_cpus(os.cpu_count(), shares, pin=True)[SERVER]
-    program = folder / NEIGHBOUR
-    program.symlink_to("/bin/sh")
-
-    parent = os.getpid()
-
-    def move_in() -> None:
-        die_with_parent(parent, signal.SIGKILL)
-        os.sched_setaffinity(0, cpus or os.sched_getaffinity(0))
-
-    loop = f"ulimit -t {MOST_CPU_S}; while :; do :; done"
-    process = subprocess.Popen([program, "-c", loop], preexec_fn=move_in)
-    try:
+    with run_busy_process(folder, NEIGHBOUR, cpus):
         yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +43,16 @@ def starved(lab: Laboratory) -> Run:
 def disturbed(lab: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Run:
     with neighbour(tmp_path_factory.mktemp("neighbour")):
         return lab.measure("disturbed", definition(SLOW))
+
+
+@pytest.fixture(scope="module")
+def disturbed_on_shared_host(lab: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    Host.objects.update(is_shared=True)
+    try:
+        with neighbour(tmp_path_factory.mktemp("neighbour")):
+            return lab.measure("disturbed-shared", definition(SLOW))
+    finally:
+        Host.objects.update(is_shared=False)
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +83,16 @@ def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alon
     lab.check_left_out(disturbed, lie="honest")
     # The other reasons depend on the machine, but this trial had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)
+
+
+def test_a_shared_host_keeps_trials_next_to_a_busy_neighbour(
+    lab: Laboratory, disturbed_on_shared_host: Run
+) -> None:
+    liar, honest = lab.pair(disturbed_on_shared_host)
+    for trial in (liar, honest):
+        assert f"{NEIGHBOUR} " in reason(trial, "busy_neighbour")
+        assert trial.validity == "suspect", trial.reasons
+    report = lab.compare(disturbed_on_shared_host)
+    (row,) = report.cases
+    assert (row.excluded_blocks, row.suspect_blocks) == (0, 1)
+    assert SHARED_HOST_NOTE in report.notes

@@ -121,16 +121,18 @@ def test_host_settings_are_changed(world: World, alice: Client) -> None:
         "tuning_turbo": "off",
         "tuning_swappiness": "1",
         "run_as": "bench",
+        "is_shared": "on",
     }
     assert alice.post(_address(world, "host-settings"), data).headers["Location"] == _address(world)
     host = Host.objects.get()
     assert (host.tags, host.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
     assert (host.disk_limit_bytes, host.data_address) == (int(2.5 * 2**30), "10.9.0.2")
     assert host.tuning == {"turbo": "off", "swappiness": "1"}
-    assert host.run_as == "bench"
+    assert (host.run_as, host.is_shared) == ("bench", True)
     page = _page(alice, world)
     for shown in (
         'value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"', 'value="bench"',
+        "Other work runs on this host",
     ):  # fmt: skip
         assert shown in page
 

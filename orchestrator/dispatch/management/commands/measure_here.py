@@ -37,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--cases", default="", metavar="EXPRESSION")
         parser.add_argument("--rounds", type=int)
         parser.add_argument("--until", default=Until.ROUNDS)
+        parser.add_argument("--shared", action="store_true", help="other work runs here")
         parser.add_argument("--keep", type=Path, help="a work directory that is not removed")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -63,6 +64,7 @@ class Command(BaseCommand):
                 cases=options["cases"],
                 rounds=options["rounds"],
                 until=options["until"],
+                shared=options["shared"],
                 seed=secrets.randbits(32),
             )
         )

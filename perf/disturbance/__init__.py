@@ -1,0 +1,1 @@
+"""Benchmark of thresholds: how much other processes move the results of equal servers."""
