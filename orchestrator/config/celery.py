@@ -88,24 +88,16 @@ def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, ob
 # becomes due with time, and what a lost message left. Each costs CPU time, which may disturb a
 # measurement on the same machine.
 app.conf.beat_schedule = {
-    "pump": _build_beat_entry(5.0, "orchestrator.dispatch.tasks.pump"),
-    "release-lost-work": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.release_lost_work"),
-    "store-verdicts": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.store_verdicts"),
-    "claim-schedules": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.claim_schedules"),
-    "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "import-results": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.import_results"),
-    "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
-    "check-hosts": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.check_hosts"),
-    "detect-change-points": _build_beat_entry(
-        10.0, "orchestrator.dispatch.tasks.detect_change_points"
+    "pump": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.pump"),
+    "process-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.process_results"),
+    "start-due-work": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.start_due_work"),
+    "import-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.import_results"),
+    "fetch-repositories": _build_beat_entry(
+        30.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
-    "advance-changes": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.advance_changes"),
-    "notify-channels": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.notify_channels"),
+    "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
+    "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
     "remove-unused-repositories": _build_beat_entry(
         300.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
-    ),
-    "sync-forges": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.sync_forges"),
-    "fetch-repositories": _build_beat_entry(
-        15.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
 }

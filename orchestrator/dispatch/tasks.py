@@ -1,6 +1,7 @@
 """The Celery tasks: they only trigger work. Each lasts seconds and may run twice or late."""
 
 import logging
+from collections.abc import Callable
 from uuid import UUID
 
 from celery import shared_task
@@ -72,25 +73,68 @@ def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
     advance.apply_async(args=[str(job_id)], countdown=in_s, expires=in_s + 10)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.release_lost_work")
-def release_lost_work() -> None:
-    """Release leases of ended jobs; a dead worker's claim expires by itself."""
+@shared_task(name="orchestrator.dispatch.tasks.process_results")
+def process_results() -> None:
+    """Use new results; each step uses what the steps before it stored.
+
+    Verdicts and change points are stored, calibrations and golden runs judged, suspected changes
+    measured again and bisected, alerts raised, and channels notified.
+    """
+    _run_each(
+        store_missing_verdicts,
+        _detect_change_points,
+        calibrations.judge_calibrations,
+        _advance_golden_checks,
+        _advance_changes,
+        _notify_channels,
+    )
+
+
+@shared_task(name="orchestrator.dispatch.tasks.start_due_work")
+def start_due_work() -> None:
+    """Start the runs of due schedules, wake due pull requests, and release lost leases."""
+    _run_each(_release_lost_work, claim_schedules, _sync_forges)
+
+
+def _run_each(*steps: Callable[[], object]) -> None:
+    """Run all steps: an error in one must not stop the others."""
+    for step in steps:
+        try:
+            step()
+        except Exception:
+            logger.exception("%s failed", step.__name__)
+
+
+def _release_lost_work() -> None:
+    """A dead worker's claim expires by itself."""
     released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
     claims.fail_jobs_on_retired_hosts()
 
 
-@shared_task(name="orchestrator.dispatch.tasks.store_verdicts")
-def store_verdicts() -> None:
-    """Store the verdicts of runs that have ended."""
-    store_missing_verdicts()
-
-
-@shared_task(name="orchestrator.dispatch.tasks.claim_schedules")
 def claim_schedules() -> None:
     """Start the runs of the schedules that are due."""
     schedule_tick.start_due(utc_now())
+
+
+def _detect_change_points() -> None:
+    """Detect change points in the series that were written since the last task."""
+    for _ in range(MOST_DETECTIONS):
+        if not detect_next_series():
+            return
+
+
+def _advance_golden_checks() -> None:
+    golden.advance_golden_checks(utc_now())
+
+
+def _advance_changes() -> None:
+    """Start confirmation runs of suspected changes, bisect confirmed ones, and raise alerts."""
+    now = utc_now()
+    confirmations.advance_confirmations(now)
+    bisections.advance_bisections(now)
+    alert_rules.apply_alert_rules(now)
 
 
 @shared_task(name=fetch_requests.TASK)
@@ -104,13 +148,6 @@ def fetch_repositories() -> None:
         wake_forges()
         wake_imports()
         fetching.collect_garbage(project_id)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.check_hosts")
-def check_hosts() -> None:
-    """Start golden runs that are due, and evaluate ended golden runs and calibrations."""
-    golden.advance_golden_checks(utc_now())
-    calibrations.judge_calibrations()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.prune_results")
@@ -134,33 +171,16 @@ def import_results() -> None:
 @shared_task(name="orchestrator.dispatch.tasks.remove_ended")
 def remove_ended() -> None:
     """Remove some of what ended long ago: sessions, tokens, idempotency keys and imports."""
-    for prune in (prune_sessions, prune_tokens, prune_keys, prune_imports):
-        try:
-            prune()
-        except Exception:
-            # An error with one kind must not stop the others.
-            logger.exception("%s failed", prune.__name__)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.detect_change_points")
-def detect_change_points() -> None:
-    """Detect change points in the series that were written since the last task."""
-    for _ in range(MOST_DETECTIONS):
-        if not detect_next_series():
-            return
-
-
-@shared_task(name="orchestrator.dispatch.tasks.advance_changes")
-def advance_changes() -> None:
-    """Start confirmation runs of suspected changes, bisect confirmed ones, and raise alerts."""
-    now = utc_now()
-    confirmations.advance_confirmations(now)
-    bisections.advance_bisections(now)
-    alert_rules.apply_alert_rules(now)
+    _run_each(prune_sessions, prune_tokens, prune_keys, prune_imports)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.notify_channels")
 def notify_channels() -> None:
+    """Deliver what is due at once, such as a test of a channel."""
+    _notify_channels()
+
+
+def _notify_channels() -> None:
     """Record the events for channels, and wake each delivery that is due."""
     events.record_events(utc_now())
     for delivery_id in deliveries.load_due_delivery_ids(utc_now()):
@@ -175,8 +195,7 @@ def deliver(delivery_id: str) -> None:
             deliveries.deliver(UUID(delivery_id), utc_now())
 
 
-@shared_task(name="orchestrator.dispatch.tasks.sync_forges")
-def sync_forges() -> None:
+def _sync_forges() -> None:
     """Wake each pull request that is due, and remove old webhooks of forges."""
     for pull_id in pr_sync.load_due_pull_ids():
         sync_pull.apply_async(args=[pull_id], expires=10)

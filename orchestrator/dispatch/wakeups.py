@@ -38,15 +38,13 @@ def wake_imports() -> None:
 
 
 def wake_after_job() -> None:
-    """Send the ticks that use the results of a job that left its hosts: verdicts, change points."""
-    for task in ("store_verdicts", "detect_change_points"):
-        _send(task)
+    """Send the tick that uses the results of a job that left its hosts."""
+    _send("process_results")
 
 
 def wake_forges() -> None:
-    """Send the ticks that process new webhooks of a forge."""
-    for task in ("claim_schedules", "sync_forges"):
-        transaction.on_commit(partial(_send, task))
+    """Send the tick that processes new webhooks of a forge."""
+    transaction.on_commit(partial(_send, "start_due_work"))
 
 
 def wake_channels() -> None:
