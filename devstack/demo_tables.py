@@ -23,15 +23,18 @@ def render_comparison(comparison: dict[str, Any]) -> str:
     for case in comparison["cases"]:
         table = render_table(HEADS, map(_build_row, case["metrics"]))
         lines += ["", f"  {case['case']['label'] or 'the only case'}", indent(table, "    ")]
-        lines += [
-            f"    {issue['trials']} trials: {issue['title']}" for issue in case["validity_issues"]
-        ]
+        lines += [f"    {_describe_issue(issue)}" for issue in case["validity_issues"]]
     lines += [f"  note: {note}" for note in comparison.get("notes", [])]
     return "\n".join([*lines, "", f"  {comparison['web_url']}", ""])
 
 
 def shorten(commit: dict[str, Any]) -> str:
     return str(commit["commit"])[:10]
+
+
+def _describe_issue(issue: dict[str, Any]) -> str:
+    trials = issue["trials"]
+    return f"{trials} trial{'s' if trials != 1 else ''}: {issue['title']}"
 
 
 def _build_row(metric: dict[str, Any]) -> Sequence[str]:
