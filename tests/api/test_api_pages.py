@@ -18,6 +18,7 @@ from orchestrator.api.operation_examples import COMMANDS
 from orchestrator.api.v1 import api
 from orchestrator.runs.models import Run
 from tests.support.html_pages import element, elements, get_text, parse_html, values
+from tests.support.programs import program
 from tests.support.world import World
 
 INDEX = "/api/v1/docs"
@@ -129,6 +130,8 @@ def test_the_examples_of_a_run_work(
     transactional_db: None, world: World, live_server: Any, kind: str
 ) -> None:
     environment = _build_environment(world, live_server)
+    if kind == "curl":
+        program("curl")
     command = ["sh", "-c"] if kind == "curl" else [sys.executable, "-c"]
     example = _read_example(Client(), "start_run", kind)
     example = example.replace("my-branch", world.shas[2]).replace("lab-1", "here")
