@@ -19,9 +19,9 @@ class BackfillForm(TeamForm):
         initial=CommitSource.LAST,
         widget=forms.RadioSelect,
         choices=[
-            (CommitSource.LAST, "the last commits of a branch"),
-            (CommitSource.TAGS, "tags"),
-            (CommitSource.RANGE, "a range"),
+            (CommitSource.LAST, "The last commits of a branch"),
+            (CommitSource.TAGS, "Tags"),
+            (CommitSource.RANGE, "A range"),
         ],
     )
     branch = forms.CharField(
