@@ -20,7 +20,7 @@ def run_backfill(args: argparse.Namespace, client: Client, progress: Progress) -
     plan = client.post("backfills/plan", request)
     progress.print_line(_describe_cost(plan))
     for reason, count in Counter(each["reason"] for each in plan["skipped"]).items():
-        progress.print_line(f"left out: {count} × {reason}")
+        progress.print_line(f"skipped: {count} × {reason}")
     for warning in plan["warnings"]:
         progress.print_line(f"warning: {warning}")
     if not args.start:

@@ -18,7 +18,7 @@ OPTIONS = ("project", "format", "benchmark", "host", "commit", "better")
 
 
 def send_histories(args: argparse.Namespace, client: Client, progress: Progress) -> int:
-    """Import each file, or show its preview; what is stored already is not stored again."""
+    """Import each file, or show its preview; a stored result is not stored again."""
     if not args.project:
         raise NoAnswerError("--as-history needs --project: the commits are those of its repository")
     for name in args.files:
@@ -77,7 +77,7 @@ def _choose(args: argparse.Namespace, answer: dict[str, Any], client: Client) ->
     if preview["has_repository"] and not preview["matched"]:
         client.ask("DELETE", f"results/imports/{answer['id']}")
         raise RefusedError(
-            f"none of the {preview['commits']} commits is in the repository of {args.project}, so "
+            f"no commit of the file is in the repository of {args.project}, so "
             "nothing was imported; is it the right project? If so, give --unknown-commits keep"
         )
     return "keep"
@@ -101,7 +101,7 @@ def _describe(name: str, project: str, preview: dict[str, Any]) -> Iterator[str]
         yield f"    and {more} more"
     if preview["unknown"] or preview["spread"]:
         yield (
-            f"  left out: {preview['unknown']} results without a value, {preview['spread']} values "
+            f"  skipped: {preview['unknown']} results without a value, {preview['spread']} values "
             "about the spread of others"
         )
     if preview["undirected"]:

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .judging import Judgement
-from .units import UNKNOWN, format_change, format_interval, format_percent, format_value
+from .units import (
+    UNKNOWN,
+    format_change,
+    format_interval,
+    format_items,
+    format_percent,
+    format_value,
+)
 
 HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % interval", "verdict")
 #: Columns of numbers.
@@ -80,4 +87,7 @@ def _format_validity_issues(cases: Iterable[Any]) -> list[str]:
     for case in cases:
         for issue in case.get("validity_issues", ()):
             counted[issue["title"]] = counted.get(issue["title"], 0) + issue["trials"]
-    return [f"Validity issue: {title} ({trials} trials)" for title, trials in counted.items()]
+    return [
+        f"Validity issue: {title} ({format_items(trials, 'trial')})"
+        for title, trials in counted.items()
+    ]

@@ -67,6 +67,11 @@ def format_count(value: float) -> str:
     return format_value(value, "count")
 
 
+def format_items(count: int, noun: str) -> str:
+    """A number of things with their name: "1 trial", "2 970 trials"."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def format_percent(
     share: float, *, digits: Optional[int] = 3, decimals: Optional[int] = None
 ) -> str:
@@ -114,13 +119,11 @@ def format_number(
     *,
     digits: Optional[int] = None,
     decimals: Optional[int] = None,
-    plain: bool = False,
 ) -> str:
     """A number without a unit: three significant digits, four and more as a whole number.
 
     `digits`: this many significant digits at most and no zeros at the end, as for thresholds.
-    `decimals`: exactly this many digits after the point. `plain`: ASCII without grouping, for
-    files that programs read.
+    `decimals`: exactly this many digits after the point.
     """
     size = abs(value)
     if decimals is not None:
@@ -130,8 +133,6 @@ def format_number(
     else:
         text = _format_significant(size)
     is_negative = value < 0 and bool(text.strip("0.,"))
-    if plain:
-        return f"{'-' if is_negative else ''}{text.replace(',', '')}"
     return f"{_MINUS if is_negative else ''}{text.replace(',', _THIN_SPACE)}"
 
 

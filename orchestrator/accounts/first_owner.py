@@ -57,7 +57,7 @@ def create_first_owner(*, secret: str, username: str, password: str, team: str) 
     user = create_account(username=username, password=password)
     slug = slugify(team)[:50]
     if not slug:
-        raise InvalidRequestError("give the team a name with letters or digits", field="team")
+        raise InvalidRequestError("enter a team name with letters or digits", field="team")
     try:
         start_team(slug=slug, name=team, owner=username)
     except PitwallError as error:

@@ -49,7 +49,7 @@ def load_invitations(member: Member) -> QuerySet[Invitation]:
 def load_open_invitation(member: Member, invitation_id: UUID) -> Invitation:
     invitation = load_invitations(member).filter(pk=invitation_id).first()
     if invitation is None:
-        raise NotFoundError("there is no such open invitation in this team")
+        raise NotFoundError.build_for_team("open invitation")
     return invitation
 
 
@@ -82,7 +82,7 @@ def create_invitation(
         raise PermissionRefusedError(
             "an API token creates no accounts; invite people on the page Members"
         )
-    member.require(Role.MAINTAINER, to="invite somebody")
+    member.require(Role.MAINTAINER, to="invite a user")
     check_role(role)
     require_to_give(member, role, to=f"invite {add_article(role)}")
     if not 1 <= days <= MOST_DAYS:
@@ -120,7 +120,7 @@ def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
     invitation = load_invitations(member).select_for_update(of=("self",)).filter(pk=invitation_id)
     match = invitation.first()
     if match is None:
-        raise NotFoundError("there is no such open invitation in this team")
+        raise NotFoundError.build_for_team("open invitation")
     require_to_give(member, match.role, to=f"withdraw the invitation of {add_article(match.role)}")
     Invitation.objects.filter(pk=match.pk).update(withdrawn_at=utc_now())
     record_audit(member=member, action="invitation.withdrawn", subject=match)
@@ -132,7 +132,7 @@ def accept_invitation(*, user: User, secret: str) -> Member:
     invitation = load_invitation(secret, lock=True)
     team = invitation.team
     if Membership.objects.filter(team=team, user=user).exists():
-        raise ConflictError(f"{user.get_username()} is already a member of {team.name}")
+        raise ConflictError(f"the user {user.get_username()} is already a member of {team.name}")
     Membership.objects.create(team=team, user=user, role=invitation.role)
     Invitation.objects.filter(pk=invitation.pk).update(used_at=utc_now(), used_by=user)
     user.known_memberships = None

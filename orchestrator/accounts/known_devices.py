@@ -17,7 +17,7 @@ _MAX_AGE_S = 365 * 24 * 3600
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Set the cookie; call it after a log-in with all required steps."""
+    """Set the cookie; call it after a login with all required steps."""
     device = read_device_id(request, user.get_username()) or new_hex()
     response.set_cookie(
         COOKIE,

@@ -56,8 +56,9 @@ class Member:
         """Raise PermissionRefusedError unless the member has at least `role`."""
         if not self.has(role):
             raise PermissionRefusedError(
-                f"{self.user.get_username()} is {add_article(self.role)} of {self.team.name}; "
-                f"to {to}, ask {name_granting_role(role)} of the team for the role {role}"
+                f"the user {self.user.get_username()} is {add_article(self.role)} of "
+                f"{self.team.name}; to {to}, ask {name_granting_role(role)} of the team for the "
+                f"role {role}"
             )
 
     def require_scope(self, scope: str, *, to: str) -> None:
@@ -65,7 +66,7 @@ class Member:
         if self.token is not None and scope not in self.token.scopes:
             raise PermissionRefusedError(
                 f"the token {self.token} may not {to}: it lacks the scope {Scope(scope).value}; "
-                "make another token with it in the team's settings"
+                "create another token with it in the team's settings"
             )
 
     def require_whole_team(self, *, to: str) -> None:

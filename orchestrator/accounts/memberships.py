@@ -77,7 +77,7 @@ def _lock_membership(member: Member, username: str) -> Membership:
     )
     membership = memberships.first()
     if membership is None:
-        raise NotFoundError(f"no member named {username} is in this team")
+        raise NotFoundError(f"the team has no member {username}; reload the page")
     return membership
 
 

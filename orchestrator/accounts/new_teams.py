@@ -24,7 +24,7 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     """Create a team; `owner`: a username; without one, create an invitation for the first owner."""
     team = Team(slug=slug, name=name.strip() or slug)
     if Team.objects.filter(slug=slug).exists():
-        raise ConflictError(f"there is already a team {slug}")
+        raise ConflictError(f"there is already a team {slug}; choose another name")
     try:
         team.full_clean()
     except ValidationError as error:

@@ -42,7 +42,7 @@ def load_provider_accounts(user: User) -> QuerySet[SocialAccount]:
 def load_provider_account(user: User, account_id: int) -> SocialAccount:
     account = load_provider_accounts(user).filter(pk=account_id).first()
     if account is None:
-        raise NotFoundError("there is no such link in your account")
+        raise NotFoundError("this sign-in is not linked to your account; reload the page")
     return account
 
 
@@ -117,7 +117,7 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
             sociallogin.user.email = verified[0].email if verified else ""
 
     def _make_proven(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Prove the address before the first log-in with it: remove all other ways into the
+        """Prove the address before the first login with it: remove all other ways into the
         account."""
         address = getattr(sociallogin, "pitwall_address", "")
         if address and sociallogin.user is not None and not has_proven(sociallogin.user, address):

@@ -59,7 +59,7 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows(
         "logout openid_connect_login forge-hook codespeed-results codespeed-result", do=ANYBODY
     ),
-    # For a user, whatever their role in teams; and for the steps of a log-in.
+    # For a user, whatever their role in teams; and for the steps of a login.
     **_build_page_rows(
         """account mfa_index account_change_password account_set_password account_reauthenticate
         mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp

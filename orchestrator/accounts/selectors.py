@@ -102,7 +102,7 @@ def load_member(user: User, team_slug: str | None = None, *, chosen: str = "") -
         memberships = tuple(each for each in memberships if each.team.slug == team_slug)
     if not memberships:
         raise PermissionRefusedError(
-            f"{user.get_username()} is not a member of this team; "
+            f"the user {user.get_username()} is not a member of this team; "
             "ask a maintainer or owner of the team for an invitation"
         )
     wanted = (each for each in memberships if each.team.slug == chosen)
@@ -173,7 +173,7 @@ def load_members(member: Member) -> QuerySet[Membership]:
 def load_token(member: Member, token_id: UUID) -> ApiToken:
     token = load_tokens(member).filter(pk=token_id).first()
     if token is None:
-        raise NotFoundError("there is no such API token in this team")
+        raise NotFoundError.build_for_team("API token")
     return token
 
 
@@ -190,5 +190,5 @@ def count_derived_tokens(token: ApiToken) -> int:
 def load_membership(member: Member, username: str) -> Membership:
     membership = load_members(member).filter(user__username=username).first()
     if membership is None:
-        raise NotFoundError(f"no member named {username} is in this team")
+        raise NotFoundError(f"the team has no member {username}; reload the page")
     return membership

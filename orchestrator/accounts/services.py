@@ -69,7 +69,8 @@ def create_team(*, slug: str, name: str) -> Team:
 def create_user(*, username: str, password: str, team: Team, role: str = Role.OWNER) -> User:
     """Create a user as a member of `team`; InvalidRequestError if the name is taken."""
     if User.objects.filter(username=username).exists():
-        raise InvalidRequestError(f"the user name {username} is taken", field="username")
+        problem = f"the user name {username} is taken; choose another"
+        raise InvalidRequestError(problem, field="username")
     user = User.objects.create_user(username=username, password=password)
     Membership.objects.create(team=team, user=user, role=role)
     return user
@@ -122,7 +123,7 @@ def _find_parent_token(member: Member) -> ApiToken | None:
     tokens = ApiToken.objects.select_for_update().filter(pk=member.token.pk, revoked_at=None)
     parent = tokens.first()
     if parent is None:
-        raise NotFoundError("this API token was just revoked")
+        raise NotFoundError("this API token was just revoked; reload the page")
     return parent
 
 
@@ -130,7 +131,8 @@ def _check_token(
     name: str, wanted: list[str], scopes: Collection[str] | None, days: int | None
 ) -> None:
     if not name.strip():
-        raise InvalidRequestError("give the token a name that describes its user", field="name")
+        problem = "enter a name for the token: the program that uses it"
+        raise InvalidRequestError(problem, field="name")
     if not wanted or len(wanted) < len(set(scopes or wanted)):
         known = ", ".join(Scope.values)
         raise InvalidRequestError(f"choose one or more scopes of {known}", field="scopes")
@@ -151,7 +153,7 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
     tokens = ApiToken.objects.filter(team=member.team, pk=token_id, revoked_at=None)
     token = tokens.select_for_update().first()
     if token is None:
-        raise NotFoundError("there is no such API token in this team")
+        raise NotFoundError.build_for_team("API token")
     if token.user_id != member.user.pk:
         member.require(Role.MAINTAINER, to="revoke the API token of another member")
     revoked = [token]

@@ -22,7 +22,7 @@ _SAID = {
     "account/messages/password_changed.txt": "Your password was changed. You stay logged in here; "
     "other browsers are logged out.",
     "account/messages/password_set.txt": "Your password was set.",
-    "mfa/messages/totp_activated.txt": "The second factor is on: each log-in now needs a code of "
+    "mfa/messages/totp_activated.txt": "The second factor is on: each login now needs a code of "
     "your app.",
     "mfa/messages/totp_deactivated.txt": "The second factor is off.",
     "mfa/messages/recovery_codes_generated.txt": "New recovery codes were created. Store them "

@@ -1,4 +1,4 @@
-"""Log-ins and failed ones: a log line, a metric, and the audit logs of the user's teams.
+"""Logins and failed ones: a log line, a metric, and the audit logs of the user's teams.
 
 Refused API tokens are logged and counted too.
 """
@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 #: Attackers must not fill the audit log: one failure of a kind per user is recorded in this time.
 _NOTED_AGAIN_S = 300
 _ACTIONS = {
-    "wrong_password": "log-in.failed",
+    "wrong_password": "login.failed",
     "wrong_code": "second-factor.failed",
-    "too_many": "log-in.refused",
+    "too_many": "login.refused",
 }
 
 
@@ -39,7 +39,7 @@ def log_failed_login(request: HttpRequest, username: str, why: str) -> None:
     user = User.objects.filter(username=username).first()
     count("pitwall_logins_total", outcome=why)
     logger.warning(
-        "a log-in failed (%s): %s from %s",
+        "a login failed (%s): %s from %s",
         why.replace("_", " "),
         f"user {user.get_username()}" if user else "an unknown username",
         get_adapter().get_client_ip(request),
@@ -86,12 +86,12 @@ def log_wrong_token(request: HttpRequest, why: str) -> None:
 
 @receiver(user_logged_in)
 def _record_login(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
-    """Record a log-in after the password or the provider, and the second factor if required."""
+    """Record a login after the password or the provider, and the second factor if required."""
     count("pitwall_logins_total", outcome="success")
     logger.info(
         "user %s logged in from %s", user.get_username(), get_adapter().get_client_ip(request)
     )
-    record_own_audit(user=user, action="log-in.succeeded")
+    record_own_audit(user=user, action="login.succeeded")
     remember_device(request, response, user)
 
 

@@ -54,7 +54,7 @@ class Visitor(Member):
 
     @property
     def team(self) -> Team:
-        raise NotFoundError("only members of the team see this")
+        raise NotFoundError("only members of the team can see this; log in as a member")
 
     @property
     def sight(self) -> Hashable:

@@ -60,7 +60,7 @@ def load_channels(member: Member) -> QuerySet[Channel]:
 def load_channel(member: Member, channel_id: UUID) -> Channel:
     channel = load_channels(member).filter(pk=channel_id).first()
     if channel is None:
-        raise NotFoundError("there is no such channel in this team")
+        raise NotFoundError.build_for_team("channel")
     return channel
 
 
@@ -81,7 +81,7 @@ def load_delivery(member: Member, delivery_id: UUID) -> Delivery:
 
 
 def create_channel(*, member: Member, new: NewChannel) -> CreatedChannel:
-    member.require(Role.MAINTAINER, to="make a channel")
+    member.require(Role.MAINTAINER, to="create a channel")
     _check(new)
     by_mail = new.kind == ChannelKind.EMAIL
     addresses = _parse_addresses(new.target) if by_mail else []
@@ -107,7 +107,8 @@ def create_channel(*, member: Member, new: NewChannel) -> CreatedChannel:
             channel.save(force_insert=True)
             record_audit(member=member, action="channel.created", subject=channel)
     except IntegrityError as error:
-        raise ConflictError(f"the team already has a channel named {new.name}") from error
+        problem = f"the team already has a channel named {new.name}; choose another name"
+        raise ConflictError(problem) from error
     return CreatedChannel(channel=channel, secret=secret)
 
 
@@ -165,7 +166,7 @@ def replay(*, member: Member, delivery_id: UUID) -> Delivery:
 
 def _check(new: NewChannel) -> None:
     if not new.name.strip():
-        raise InvalidRequestError("give the channel a name", field="name")
+        raise InvalidRequestError("enter a name for the channel", field="name")
     if new.kind not in ChannelKind.values:
         raise InvalidRequestError(f"expected one of {', '.join(ChannelKind.values)}", field="kind")
     if not new.events or not set(new.events) <= set(EVENTS):

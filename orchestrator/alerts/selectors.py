@@ -60,7 +60,7 @@ def sort_by_change(rows: QuerySet[Alert]) -> QuerySet[Alert]:
 def load_alert(member: Member, alert_id: UUID) -> Alert:
     alert = load_alerts(member).filter(pk=alert_id).first()
     if alert is None:
-        raise NotFoundError("there is no such alert in this team")
+        raise NotFoundError.build_for_team("alert")
     return alert
 
 

@@ -28,7 +28,7 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     with transaction.atomic():
         alert = _lock_alert(member, alert_id, to="acknowledge an alert")
         if alert.state != AlertState.OPEN:
-            raise ConflictError(f"this alert is already {alert.state}")
+            raise ConflictError(f"this alert is already {alert.state}; reload the page")
         alert.assignee = alert.assignee or member.actor
         return _change_alert(member, alert, AlertState.ACKNOWLEDGED, note)
 
@@ -38,7 +38,7 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     with transaction.atomic():
         alert = _lock_open_alert(member, alert_id, to="confirm an alert")
         if alert.state == AlertState.CONFIRMED:
-            raise ConflictError("this alert is already confirmed")
+            raise ConflictError("this alert is already confirmed; reload the page")
         alert.assignee = alert.assignee or member.actor
         return _change_alert(member, alert, AlertState.CONFIRMED, note)
 
@@ -97,7 +97,7 @@ def reopen(*, member: Member, alert_id: UUID) -> Alert:
     with transaction.atomic():
         alert = _lock_alert(member, alert_id, to="reopen an alert")
         if alert.state == AlertState.OPEN:
-            raise ConflictError("this alert is already open")
+            raise ConflictError("this alert is already open; reload the page")
         return _change_alert(member, alert, AlertState.OPEN, "")
 
 
@@ -164,4 +164,5 @@ def _load_user(member: Member, username: str) -> User:
     for each in load_members(member):
         if each.user.get_username() == username:
             return each.user
-    raise InvalidRequestError(f"the team has no member {username}", field="assignee")
+    problem = f"the team has no member {username}; the page Members lists all"
+    raise InvalidRequestError(problem, field="assignee")

@@ -1,18 +1,33 @@
 """Faults of a definition: our message, and the path into the file. No Django."""
 
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import cache
+
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from orchestrator.benchmarks.fields import Scalar
 
+#: A name is suggested if it is at least this similar to an unknown one.
+_SIMILAR = 0.75
+#: Other unknown fields that are listed at once.
+_MOST_PATHS = 5
 
-def find_first_fault(error: ValidationError, data: object) -> tuple[str, str]:
-    """Return the path into `data` and the expectation of the fault that explains most."""
+
+def find_first_fault(
+    error: ValidationError, data: object, model: type[BaseModel]
+) -> tuple[str, str]:
+    """Return the path into `data` and the expectation of the fault that explains most.
+
+    `model` rejected `data`; its fields are suggested for a misspelt one.
+    """
     # A misspelt name explains the field that is then missing, so it comes first.
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    first = errors[0]
     path = _format_path(first["loc"], data, missing=first["type"] == "missing")
-    text = _describe_expectation(first)
+    text = _describe_expectation(first, model) + _list_more_unknown_fields(errors[1:], data)
     if first["type"] == "value_error" and not path:
         path, _, text = text.partition(": ")
     return path, text
@@ -36,16 +51,37 @@ def _format_path(location: tuple[str | int, ...], data: object, *, missing: bool
     return text
 
 
-def _describe_expectation(error: ErrorDetails) -> str:
+def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return the expectation and the actual value, in our words."""
     if error["type"] == "extra_forbidden":
-        return "there is no such field; check its spelling and position"
+        return _describe_unknown_field(str(error["loc"][-1]), model)
     if error["type"] == "missing":
         return "this field is missing"
     message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     got = error.get("input")
     plain = isinstance(got, Scalar) and error["type"] != "value_error"
     return f"{message}, got {got!r}" if plain else message
+
+
+def _describe_unknown_field(name: str, model: type[BaseModel]) -> str:
+    close = get_close_matches(name, _list_field_names(model), n=1, cutoff=_SIMILAR)
+    hint = f"did you mean {close[0]}?" if close else "check its spelling and position."
+    return f"unknown field {name}; {hint}"
+
+
+def _list_more_unknown_fields(errors: Sequence[ErrorDetails], data: object) -> str:
+    """Return the paths of all other unknown fields, to be fixed at once."""
+    unknown = [each["loc"] for each in errors if each["type"] == "extra_forbidden"]
+    paths = dict.fromkeys(_format_path(each, data, missing=False) for each in unknown)
+    return f" Also unknown: {', '.join(list(paths)[:_MOST_PATHS])}" if paths else ""
+
+
+@cache
+def _list_field_names(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of all fields of a model and of the models inside it."""
+    schema = model.model_json_schema()
+    parts = (schema, *schema.get("$defs", {}).values())
+    return tuple(sorted({name for part in parts for name in part.get("properties", ())}))
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:

@@ -152,7 +152,7 @@ def _store_history(project: Project, history: _History, tips: Sequence[tuple[str
     locked = Project.with_deleted.select_for_update().get(pk=project.pk)
     if locked.repository_url != project.repository_url:
         raise ConflictError(
-            f"{project.slug} got another repository during the fetch; fetch it again"
+            f"the project {project.slug} got another repository during the fetch; fetch it again"
         )
     if locked.fetched_at != project.fetched_at:
         return False

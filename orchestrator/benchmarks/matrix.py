@@ -137,7 +137,7 @@ def resolve_load(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     try:
         return Load.model_validate(data)
     except ValidationError as error:
-        path, problem = find_first_fault(error, data)
+        path, problem = find_first_fault(error, data, Load)
         raise InvalidRequestError(
             f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
             field="matrix",

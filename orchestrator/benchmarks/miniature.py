@@ -44,7 +44,7 @@ def build_miniature(source: str, changes: str) -> Miniature:
     except ValueError as error:
         if not isinstance(error, ValidationError):
             raise InvalidRequestError(f"not a usable YAML document: {error}") from error
-        path, problem = find_first_fault(error, data)
+        path, problem = find_first_fault(error, data, _Miniature)
         raise refuse(path or "miniature", problem) from error
     small = merge_changes(whole, wanted.changes)
     text = yaml.safe_dump(small, sort_keys=False, allow_unicode=True, width=100)

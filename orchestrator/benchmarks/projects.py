@@ -20,7 +20,7 @@ def create_project(
     member.require(Role.MEMBER, to="add a project")
     check_repository_address(repository_url)
     if member.team.projects.filter(slug=slug).exists():
-        raise ConflictError(f"the team already has a project {slug}")
+        raise ConflictError(f"the team already has a project {slug}; choose another short name")
     project = Project.objects.create(
         team=member.team,
         slug=slug,
@@ -47,9 +47,9 @@ def change_project(
     project = Project.objects.select_for_update().get(pk=project.pk)
     check_repository_address(repository_url)
     if not default_branch.strip():
-        raise InvalidRequestError("name the default branch", field="default_branch")
+        raise InvalidRequestError("enter the default branch, such as main", field="default_branch")
     if not name.strip():
-        raise InvalidRequestError("give the project a name", field="name")
+        raise InvalidRequestError("enter a name for the project", field="name")
     source = (repository_url, default_branch.strip())
     is_moved = source != (project.repository_url, project.default_branch)
     if repository_url != project.repository_url:

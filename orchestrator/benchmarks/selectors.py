@@ -42,7 +42,7 @@ def sum_mirror_bytes(team: Team) -> int:
 def load_project(member: Member, slug: str) -> Project:
     project = Project.objects.filter(_build_condition(member), slug=slug).first()
     if project is None:
-        raise NotFoundError(f"the team has no project {slug}")
+        raise NotFoundError(f"the team has no project {slug}; check the spelling and the team")
     return project
 
 
@@ -101,14 +101,16 @@ def load_benchmark_by_key(member: Member, key: str) -> Benchmark:
 def load_latest_definition(benchmark: Benchmark) -> Definition:
     definition = benchmark.definitions.order_by("-version").first()
     if definition is None:
-        raise NotFoundError(f"the benchmark {benchmark.slug} has no definition yet")
+        problem = f"the benchmark {benchmark.slug} has no definition yet; add one on its page"
+        raise NotFoundError(problem)
     return definition
 
 
 def load_definition_version(benchmark: Benchmark, version: int) -> Definition:
     definition = benchmark.definitions.filter(version=version).first()
     if definition is None:
-        raise NotFoundError(f"the benchmark {benchmark.slug} has no version {version}")
+        problem = f"the benchmark {benchmark.slug} has no version {version}; its page lists all"
+        raise NotFoundError(problem)
     return definition
 
 

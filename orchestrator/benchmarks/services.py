@@ -65,8 +65,8 @@ def save_definition(*, member: Member, project: Project, slug: str, source: str)
         benchmark = lock_benchmark(project=project, slug=slug, title=spec.title)
         if benchmark.repository_path:
             raise ConflictError(
-                f"{slug} is stored in the repository: change {benchmark.repository_path} there, or "
-                "store the definition in Pitwall"
+                f"the benchmark {slug} is stored in the repository: change "
+                f"{benchmark.repository_path} there, or store the definition in Pitwall"
             )
         if benchmark.is_draft:
             Benchmark.objects.filter(pk=benchmark.pk).update(is_draft=False)
@@ -85,8 +85,8 @@ def save_draft(*, member: Member, project: Project, slug: str, source: str) -> D
         benchmark = lock_benchmark(project=project, slug=slug, title=spec.title, is_draft=True)
         if not benchmark.is_draft:
             raise ConflictError(
-                f"{project.slug} already has a benchmark {slug}: choose another short name, or "
-                "change that benchmark on its page"
+                f"the project {project.slug} already has a benchmark {slug}: choose another short "
+                "name, or change that benchmark on its page"
             )
         return _save_version(member, benchmark, source, spec)
 

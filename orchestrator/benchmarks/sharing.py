@@ -57,7 +57,7 @@ def load_public_project(team: str, slug: str) -> Project:
         .first()
     )
     if project is None:
-        raise NotFoundError("there is no public project at this address")
+        raise NotFoundError("there is no public project at this address; ask its team, or log in")
     return project
 
 
@@ -83,7 +83,7 @@ def create_share_link(*, member: Member, shared: SharedPage, days: int) -> NewLi
     member.require(Role.MEMBER, to="share a page")
     if not 1 <= days <= MOST_DAYS:
         raise InvalidRequestError(
-            f"expected 1 to {MOST_DAYS} days until the link ends, got {days}", field="days"
+            f"expected 1 to {MOST_DAYS} days until the link expires, got {days}", field="days"
         )
     if len(shared.query) > 2000:
         raise InvalidRequestError("the page's address is too long to be shared", field="page")
@@ -130,7 +130,7 @@ def load_share_links(member: Member) -> QuerySet[ShareLink]:
 def load_share_link(member: Member, link_id: UUID) -> ShareLink:
     link = load_share_links(member).filter(pk=link_id).first()
     if link is None:
-        raise NotFoundError("there is no such shared link in this team")
+        raise NotFoundError.build_for_team("shared link")
     return link
 
 

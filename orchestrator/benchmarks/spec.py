@@ -302,7 +302,7 @@ def from_data(data: dict[str, object]) -> Spec:
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        path, problem = find_first_fault(error, data)
+        path, problem = find_first_fault(error, data, Spec)
         raise refuse(path, problem) from error
 
 

@@ -32,7 +32,7 @@ _SENTENCES = {
     Verdict.TRIVIAL: "{contender} changed, but by less than the margin: {change}.",
     Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within the "
     "margin.",
-    Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
+    Verdict.INCONCLUSIVE: "Inconclusive for {contender}: {change}.",
 }
 #: For two sides of one commit.
 _OF_ONE_COMMIT = {
@@ -41,7 +41,7 @@ _OF_ONE_COMMIT = {
     Verdict.TRIVIAL: "{contender} differs from {baseline}, but by less than the margin: {change}.",
     Verdict.EQUIVALENT: "{contender} performs the same as {baseline}: any difference is proven to "
     "be within the margin.",
-    Verdict.INCONCLUSIVE: "Not decided yet between {contender} and {baseline}: {change}.",
+    Verdict.INCONCLUSIVE: "Inconclusive between {contender} and {baseline}: {change}.",
 }
 
 
@@ -100,7 +100,7 @@ class MissingMeasurements:
 
 def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
     """The verdict of the whole comparison in one or two sentences."""
-    change = "there are no complete blocks"
+    change = "no complete blocks"
     if headline.cell is not None:
         info = find_metric(headline.cell[1])
         title = info.title if info else headline.cell[1]
@@ -113,7 +113,7 @@ def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
     if headline.cases > 1:
         same = headline.counts.get(headline.verdict, 0)
-        sentence += f" {headline.verdict.capitalize()}: {same} of {headline.cases} cases."
+        sentence += f" {same} of {headline.cases} cases {headline.verdict}."
     return sentence
 
 

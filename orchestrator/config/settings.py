@@ -42,7 +42,7 @@ HTTPS = BASE_URL.startswith("https://")
 # Requests per minute of one API token; 0: no limit.
 API_REQUESTS_A_MINUTE = variables.read_number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
 
-# The same for pages: of one user, and of one address without a log-in.
+# The same for pages: of one user, and of one address without a login.
 SESSION_REQUESTS_A_MINUTE = variables.read_number("PITWALL_SESSION_REQUESTS_A_MINUTE", 1_200)
 VISITOR_REQUESTS_A_MINUTE = variables.read_number("PITWALL_VISITOR_REQUESTS_A_MINUTE", 600)
 # API requests with `?wait=` that may wait at once, in each web process.
@@ -219,7 +219,7 @@ OIDC_CLIENT_ID = variables.read_text("PITWALL_OIDC_CLIENT_ID")
 OIDC_CLIENT_SECRET = variables.read_text("PITWALL_OIDC_CLIENT_SECRET")
 OIDC_LINK_BY_EMAIL = variables.read_flag("PITWALL_OIDC_LINK_BY_EMAIL", default=True)
 OIDC_NEW_ACCOUNTS = variables.read_flag("PITWALL_OIDC_NEW_ACCOUNTS")
-# Failed log-ins and used codes are counted for all web processes together.
+# Failed logins and used codes are counted for all web processes together.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",

@@ -29,7 +29,10 @@ class PitwallError(Exception):
 
 
 class NotFoundError(PitwallError):
-    pass
+    @classmethod
+    def build_for_team(cls, kind: str) -> "NotFoundError":
+        """Return the error for an object, such as a "run", that the team does not have."""
+        return cls(f"there is no such {kind} in this team; check the address and the team")
 
 
 class GoneError(NotFoundError):

@@ -54,7 +54,7 @@ def hash_secret(text: str) -> str:
 _SECRET = re.compile(
     rf"({'|'.join(sorted(Kind, key=len, reverse=True))})(?:_|%5[Ff])(?:[A-Za-z0-9_-]|%5[Ff]){{20,}}"
 )
-#: The code of an identity provider for a log-in, which is in the redirect address.
+#: The code of an identity provider for a login, which is in the redirect address.
 _LOG_IN = re.compile(r"\bcode=[^\s&\"']{8,}")
 
 

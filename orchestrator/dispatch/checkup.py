@@ -104,7 +104,7 @@ def _load_host(member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="check a host")
     host = load_own_host(member, host_id)
     if host.state == HostState.RETIRED:
-        raise ConflictError(f"{host} is retired: activate it first")
+        raise ConflictError(f"the host {host} is retired: activate it first")
     if hasattr(host, "lease"):
         raise ConflictError(
             f"a job runs on {host}: checks would disturb it; wait until it has ended"

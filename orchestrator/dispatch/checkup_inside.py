@@ -67,7 +67,8 @@ def _check_python(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
         done = transport.run([host.python, *LEAN, "-c", _VERSION], timeout_s=WORD_TIMEOUT_S)
     if done.exit_status in {126, 127}:
-        raise HostSetupError(f"{host.name} cannot run {host.python}: there is no such command.")
+        problem = f"the host {host.name} cannot run {host.python}: there is no such command."
+        raise HostSetupError(problem)
     output = done.stdout.decode(errors="replace").strip()
     version, _, missing = output.partition(" ")
     if done.exit_status != 0 or not version[:1].isdigit():
@@ -194,7 +195,7 @@ def _measure_clock(transport: Transport, host: Host) -> tuple[float, float]:
         host_time = float(done.stdout)
     except ValueError as error:
         raise HostSetupError(
-            f"{host.name} does not report its time: {done.stderr[-200:]!r}"
+            f"the host {host.name} does not report its time: {done.stderr[-200:]!r}"
         ) from error
     return host_time - (before + after) / 2, (after - before) / 2
 

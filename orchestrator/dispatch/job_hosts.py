@@ -77,8 +77,8 @@ class JobHosts:
         address = host.data_address or ("" if local else host.address)
         if not address:
             raise HostSetupError(
-                f"{host.name} has no address at which the job's other hosts reach it; set its data "
-                "address on the host's page"
+                f"the host {host.name} has no address at which the job's other hosts reach it; "
+                "set its data address on the host's page"
             )
         return address
 

@@ -16,7 +16,7 @@ def connect(host: Host) -> Transport:
     """Return an open transport to the host. Subclasses of HostError say why there is none."""
     if host.state in UNUSABLE:
         raise HostSetupError(
-            f"{host.name}: {host.get_state_display().lower()}; see the host's page"
+            f"the host {host.name}: {host.get_state_display().lower()}; see the host's page"
         )
     if host.transport == HostTransport.LOCAL:
         return LocalTransport(get_local_work_dir(host))
@@ -29,7 +29,8 @@ def get_local_work_dir(host: Host) -> Path:
 
 def build_ssh_address(host: Host) -> SshAddress:
     if host.credential is None or not host.host_key:
-        raise HostSetupError(f"{host.name} has no key to log in with or no confirmed host key")
+        problem = f"the host {host.name} has no key to log in with or no confirmed host key"
+        raise HostSetupError(problem)
     return SshAddress(
         host=host.address,
         port=host.port,

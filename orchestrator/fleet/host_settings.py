@@ -147,7 +147,7 @@ def _move(host: Host, state: HostState, **changes: Any) -> None:
     if not Host.objects.filter(pk=host.pk, state__in=allowed).update(state=state, **changes):
         host.refresh_from_db(fields=["state"])
         raise ConflictError(
-            f"{host} is {_name_state(HostState(host.state))}; only a host that is "
+            f"the host {host} is {_name_state(HostState(host.state))}; only a host that is "
             f"{' or '.join(_name_state(each) for each in HostState if each in allowed)} "
             f"can become {_name_state(state)}"
         )

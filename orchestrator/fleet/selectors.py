@@ -68,7 +68,7 @@ def load_credentials(member: Member) -> QuerySet[Credential]:
 def load_host(member: Member, host_id: UUID) -> Host:
     host = load_hosts(member).filter(pk=host_id).first()
     if host is None:
-        raise NotFoundError("there is no such host in this team")
+        raise NotFoundError.build_for_team("host")
     return host
 
 
@@ -76,7 +76,7 @@ def load_own_host(member: Member, host_id: UUID) -> Host:
     """Return a host that Pitwall can reach. Raise ConflictError for an external one."""
     host = load_host(member, host_id)
     if host.transport == HostTransport.EXTERNAL:
-        raise ConflictError(f"{host} is an external host: only its results are imported")
+        raise ConflictError(f"the host {host} is external: Pitwall only receives its results")
     return host
 
 

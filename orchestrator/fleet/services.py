@@ -41,10 +41,9 @@ from orchestrator.fleet.models import (
     HostTransport,
 )
 from orchestrator.fleet.ssh_settings import (
-    NAME,
     check_connection,
+    check_short_name,
     check_user,
-    check_word,
     load_credential,
 )
 from orchestrator.transport import keys
@@ -75,7 +74,7 @@ class NewHost:
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
     """Create or update a hardware profile; unknown facts are left out or None."""
     member.require(Role.MEMBER, to="change hardware profiles")
-    check_word(NAME, slug, "slug", "lower-case letters, digits and dashes")
+    check_short_name(slug)
     with transaction.atomic():
         if not HardwareProfile.objects.filter(team=member.team, slug=slug).exists():
             check_room_for_names(member.team, profiles=1)
@@ -117,7 +116,7 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
     """Create a key pair to log in with: the given one, or a new Ed25519 pair."""
     member.require(Role.MAINTAINER, to="add a key")
     if not name.strip():
-        raise InvalidRequestError("give the key a name", field="name")
+        raise InvalidRequestError("enter a name for the key", field="name")
     pair = keys.parse_private_key(private_key) if private_key else keys.generate_key()
     try:
         with transaction.atomic():
@@ -133,7 +132,8 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
             credential.save(force_insert=True)
             record_audit(member=member, action="credential.created", subject=credential)
     except IntegrityError as error:
-        raise ConflictError(f"the team already has a key named {name}") from error
+        problem = f"the team already has a key named {name}; choose another name"
+        raise ConflictError(problem) from error
     return credential
 
 
@@ -311,12 +311,13 @@ def _delete(host: Host) -> bool:
 
 def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile | None, Credential]:
     member.require(Role.MAINTAINER, to="add a host")
-    check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
+    check_short_name(new.name, "name")
     check_connection(new.address, new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
     slug = new.profile_slug
     profile = selectors.load_chosen_profile(member, slug) if slug else None
     credential = load_credential(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
-        raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")
+        problem = f"the team already has a host named {new.name}; choose another name"
+        raise InvalidRequestError(problem, field="name")
     return profile, credential

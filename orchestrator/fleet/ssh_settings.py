@@ -16,7 +16,7 @@ from orchestrator.transport.networks import ForbiddenHostError, check_literal
 
 _ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
 _LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
-NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
+_NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
 #: A plain name as `useradd` accepts it: a command line cannot read it in another way.
 _USER = re.compile(r"^[a-z_][a-z0-9_-]{0,31}$")
 _PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
@@ -37,7 +37,7 @@ def change_connection(
     member.require(Role.MAINTAINER, to="change the SSH settings of a host")
     host = selectors.load_own_host(member, host_id)
     if host.transport != HostTransport.SSH:
-        raise ConflictError(f"{host} does not use SSH: it has no SSH settings")
+        raise ConflictError(f"the host {host} does not use SSH: it has no SSH settings")
     check_connection(address, port, login, work_dir, python)
     credential = load_credential(member, credential_id)
     with transaction.atomic():
@@ -88,6 +88,11 @@ def check_user(text: str) -> str:
     if name:
         check_word(_USER, name, "run_as", "a user name of lower-case letters, digits and dashes")
     return name
+
+
+def check_short_name(value: str, field: str = "slug") -> None:
+    """Raise InvalidRequestError unless it is the short name of a host or a profile."""
+    check_word(_NAME, value, field, "lower-case letters, digits and dashes, such as rack-1")
 
 
 def check_word(pattern: re.Pattern[str], value: str, field: str, expected: str) -> None:

@@ -33,7 +33,7 @@ def request_for(member: Member, request_id: UUID) -> BenchmarkRequest:
     rows = _select_requests().filter(member.sees("pull__connection__project"))
     request = rows.filter(pk=request_id).first()
     if request is None:
-        raise NotFoundError("there is no such benchmark request in this team")
+        raise NotFoundError.build_for_team("benchmark request")
     return request
 
 
@@ -50,7 +50,7 @@ def load_connection_by_id(connection_id: UUID) -> Connection:
     rows = Connection.objects.filter(project__deleted_at=None).select_related("project__team")
     connection = rows.filter(pk=connection_id).first()
     if connection is None:
-        raise NotFoundError("there is no such webhook")
+        raise NotFoundError("there is no such webhook; copy its address from the project page")
     return connection
 
 

@@ -67,7 +67,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
     if old is not None and not new.token and old.api_url != fields["api_url"]:
         # Otherwise a member who changes the address would get the token sent to it.
         raise InvalidRequestError(
-            "the address has changed: give the token for it as well", field="token"
+            "the address has changed: enter the token for it as well", field="token"
         )
     secret = "" if old else new_secret(Kind.FORGE_WEBHOOK).text
     connection, _ = Connection.objects.update_or_create(
@@ -87,7 +87,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
 @transaction.atomic
 def renew_secret(*, member: Member, project: Project) -> str:
     """Create a new secret for the webhook; signatures with the old one are refused from now on."""
-    member.require(Role.MAINTAINER, to="make a new webhook secret")
+    member.require(Role.MAINTAINER, to="generate a new webhook secret")
     connection = load_connection(member, project)
     secret = new_secret(Kind.FORGE_WEBHOOK).text
     Connection.objects.filter(pk=connection.pk).update(
@@ -128,7 +128,7 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
     request = request_for(member, request_id)
     waiting = BenchmarkRequest.objects.filter(pk=request.pk, state=RequestState.WAITING)
     if not waiting.update(state=RequestState.DECLINED, message="A member of the team declined it."):
-        raise ConflictError("this no longer waits for an approval")
+        raise ConflictError("this no longer waits for an approval; reload the page")
     _wake(request.pull)
     record_audit(
         member=member, action="benchmark_request.declined", subject=_build_subject(request)
@@ -205,7 +205,7 @@ def _build_api_url(new: NewConnection) -> str:
     url = (new.api_url or API_URLS.get(ForgeKind(new.kind), "")).rstrip("/")
     if not url:
         raise InvalidRequestError(
-            "give the address of its API, such as https://git.example.org/api/v1", field="api_url"
+            "enter the address of its API, such as https://git.example.org/api/v1", field="api_url"
         )
     check_web_address(url, field="api_url")
     networks = settings.ALLOWED_INTERNAL_NETWORKS

@@ -66,7 +66,7 @@ def annotate(
     """
     member.require(Role.MEMBER, to="create an annotation")
     if not member.sees_project(commit.project_id, commit.project.team_id):
-        raise NotFoundError("there is no such commit in this team")
+        raise NotFoundError.build_for_team("commit")
     if target is not None and _find_project_id(target) != commit.project_id:
         raise InvalidRequestError(
             f"{commit.short_sha} is a commit of another project", field="commit"
@@ -150,7 +150,7 @@ def _find_project_id(target: Series | Case | Benchmark) -> int:
 def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise InvalidRequestError("the annotation has no text", field="text")
+        raise InvalidRequestError("enter the text of the annotation", field="text")
     if len(text) > MAX_TEXT:
         raise InvalidRequestError(
             f"the annotation has {len(text)} characters; shorten it to {MAX_TEXT}", field="text"

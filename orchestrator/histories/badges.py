@@ -48,7 +48,8 @@ def load_badge_series(member: Member, benchmark: Benchmark, query: Mapping[str, 
     order = {each.key: place for place, each in enumerate(metrics)}
     series.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
     if not series:
-        raise NotFoundError(f"{benchmark.slug} has no measured series that matches this address")
+        problem = f"the benchmark {benchmark.slug} has no measured series at this address"
+        raise NotFoundError(problem)
     return series[0]
 
 

@@ -35,7 +35,8 @@ def load_branch_points(series: int, project: Project, branch: str) -> Points:
 def load_branch_line(project: Project, branch: str) -> BranchLine:
     tip = dict(project.branches).get(branch)
     if tip is None:
-        raise NotFoundError(f"{project.name} has no branch {branch} that Pitwall knows")
+        problem = f"{project.name} has no branch {branch}; fetch the repository or choose another"
+        raise NotFoundError(problem)
     place = project.commits.filter(sha=tip).values_list("position", flat=True).first()
     if place is not None:
         return BranchLine(base=place, own={})

@@ -132,7 +132,7 @@ def load_series(member: Member, pk: int) -> Series:
         .first()
     )
     if series is None:
-        raise NotFoundError("there is no such series in this team")
+        raise NotFoundError.build_for_team("series")
     return series
 
 

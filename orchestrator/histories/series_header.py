@@ -67,7 +67,7 @@ def load_series_header(member: Member, series: int) -> SeriesHeader:
     """Return a series; NotFoundError if the team has none with this id."""
     headers = _read(member, "series.id = %s", [series])
     if not headers:
-        raise NotFoundError("there is no such series in this team")
+        raise NotFoundError.build_for_team("series")
     return headers[0]
 
 

@@ -72,7 +72,7 @@ def start_history(*, member: Member, import_id: UUID, unknown_commits: str) -> R
     preview = row.preview or {}
     if unknown_commits == UnknownCommits.SKIP and preview["unknown_values"] == preview["values"]:
         raise InvalidRequestError(
-            f"none of the {preview['commits']} commits is in the repository of {row.project}, so "
+            f"no commit of the file is in the repository of {row.project}, so "
             "nothing would be left; keep the unknown commits, or choose another project",
             field="unknown_commits",
         )

@@ -214,7 +214,7 @@ def check_mail_server() -> Iterator[Finding]:
         fix = "Fix PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
         yield build_failure("mail server", f"cannot be used: {error}", fix)
     else:
-        yield build_ok("mail server", "accepts the log-in")
+        yield build_ok("mail server", "accepts the login")
 
 
 def check_repositories() -> Iterator[Finding]:

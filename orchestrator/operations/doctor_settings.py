@@ -89,7 +89,7 @@ def check_trusted_proxies() -> Iterator[Finding]:
     if settings.HTTPS and not settings.ALLAUTH_TRUSTED_PROXY_COUNT:
         yield build_warning(
             "proxies",
-            "none is trusted: failed log-ins of all users count as those of one address",
+            "none is trusted: failed logins of all users count as those of one address",
             "Set PITWALL_TRUSTED_PROXIES to the number of your proxies that a request passes.",
         )
     else:

@@ -40,7 +40,7 @@ counter   pitwall_host_failures_total    kind          Times a host could not be
 counter   pitwall_trials_total           outcome       Trials received from hosts
 counter   pitwall_results_total          way           Results received, by request or as a file
 counter   pitwall_http_responses_total   method,status Responses of web processes
-counter   pitwall_logins_total           outcome       Log-ins by outcome
+counter   pitwall_logins_total           outcome       Logins by outcome
 histogram pitwall_http_request_seconds   route,method  Server time of pages and operations
 histogram pitwall_task_seconds           task          Duration of Celery tasks
 """

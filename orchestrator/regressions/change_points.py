@@ -103,7 +103,8 @@ def find_series(case: Case, host: Host, metric: str) -> Series:
     queryset = Series.objects.select_related("case__benchmark__project")
     series = queryset.filter(case=case, host=host, metric__key=metric).first()
     if series is None:
-        raise NotFoundError(f"{metric} of this case was not measured on {host.name} yet")
+        problem = f"{metric} of this case was not measured on {host.name} yet; start a run there"
+        raise NotFoundError(problem)
     return series
 
 
@@ -121,7 +122,7 @@ def load_baselines(member: Member) -> QuerySet[Baseline]:
 def load_baseline(member: Member, baseline_id: UUID) -> Baseline:
     baseline = load_baselines(member).filter(pk=baseline_id).first()
     if baseline is None:
-        raise NotFoundError("there is no such baseline in this team")
+        raise NotFoundError.build_for_team("baseline")
     return baseline
 
 
@@ -140,7 +141,7 @@ def load_change_points(member: Member) -> QuerySet[ChangePoint]:
 def change_for(member: Member, change_id: UUID) -> ChangePoint:
     change = load_change_points(member).filter(pk=change_id).first()
     if change is None:
-        raise NotFoundError("there is no such change point in this team")
+        raise NotFoundError.build_for_team("change point")
     return change
 
 
@@ -202,7 +203,7 @@ def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
     with transaction.atomic():
         row = ChangePoint.objects.select_for_update().get(pk=change.pk)
         if row.state == ChangeState.DISMISSED:
-            raise ConflictError("this change point is already dismissed")
+            raise ConflictError("this change point is already dismissed; reload the page")
         row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"
         add_revision(row, row.message)
         row.save()
@@ -236,7 +237,7 @@ def store_baseline(
     if benchmark is None or not member.sees_project(
         benchmark.project_id, benchmark.project.team_id
     ):
-        raise NotFoundError("there is no such series in this team")
+        raise NotFoundError.build_for_team("series")
     if commit.project_id != benchmark.project_id or commit.position is None:
         raise InvalidRequestError(
             f"{commit.short_sha} is not on the default branch of {benchmark.project.name}",

@@ -65,12 +65,12 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
     change = change_for(member, change_id)
     if change.series.host.transport == HostTransport.EXTERNAL:
         raise InvalidRequestError(
-            f"{change.series.host.name} is an external host: it cannot measure again"
+            f"the external host {change.series.host.name} cannot measure again: send results"
         )
     with transaction.atomic():
         row = _load_rows(pk=change.pk).select_for_update(of=("self",)).get()
         if row.state == ChangeState.CONFIRMING:
-            raise ConflictError("this change is already being measured again")
+            raise ConflictError("this change is already being measured again; wait for that run")
         run = _begin_confirmation(member, [row])
         record_audit(member=member, action="change_point.confirmation_requested", subject=row.pk)
     return run

@@ -85,7 +85,7 @@ def format_interval(cell: Cell) -> str:
 
 
 def _number(value: float, cell: Cell) -> str:
-    return format_number(value, decimals=cell.decimals, plain=True)
+    return format_number(value, decimals=cell.decimals)
 
 
 def _format_unit(cell: Cell) -> str:

@@ -117,6 +117,15 @@ class Head:
     title: str
 
 
+_STATISTICS = {
+    "median": "median",
+    "mean": "geometric mean",
+    "min": "lowest trial",
+    "max": "highest trial",
+    "merged": "all requests",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
     """A column; `unit` is empty if the rows have different ones."""
@@ -128,6 +137,11 @@ class TableColumn:
     statistic: str
     better: str | None
     published: bool
+
+    @property
+    def statistic_name(self) -> str:
+        """Return the statistic in words; empty for columns without one."""
+        return _STATISTICS.get(self.statistic, "")
 
     @property
     def heading(self) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, QuerySet
 
-from cli.pitwall.units import format_bytes
+from cli.pitwall.units import format_items
 from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.pivot_model import WORDS
@@ -78,7 +79,8 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     yield "Trials", _format_outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
     if issues := count_validity_issues(list(suspect)):
-        yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in issues)
+        counted_issues = (f"{each.title} ({format_items(each.trials, 'trial')})" for each in issues)
+        yield "Suspect for", "; ".join(counted_issues)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
         values = list(_list_reported_values(counted, key))
         if values:
@@ -104,7 +106,7 @@ def _load(report: Report) -> str:
     if load.requests is not None:
         ends = _format_amount(load.requests, "requests")
     warmup = f"warm-up {load.warmup_s:g} s"
-    rounds = "1 round" if spec.rounds == 1 else f"{spec.rounds} rounds"
+    rounds = format_items(spec.rounds, "round")
     return f"{ends}, {warmup}, {rounds}, {spec.cooldown_s:g} s between trials"
 
 
@@ -120,7 +122,8 @@ def _list_reported_values(counted: QuerySet[Trial], key: str) -> Iterator[str]:
     for value, trials in sorted(rows, key=lambda row: (-row[1], str(row[0]))):
         if value:
             yield (
-                f"{_format_tool(value) if isinstance(value, Mapping) else value} ({trials} trials)"
+                f"{_format_tool(value) if isinstance(value, Mapping) else value} "
+                f"({format_items(trials, 'trial')})"
             )
 
 
@@ -150,7 +153,7 @@ def _format_fact(key: str, facts: Mapping[str, Any]) -> str:
     if value is None or value == "":
         why = (facts.get("reasons") or {}).get(key)
         return f"unknown ({why})" if why else "unknown"
-    return format_bytes(value) if key.endswith("_bytes") else str(value)
+    return format_fact_value(key, value)
 
 
 def _list_programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

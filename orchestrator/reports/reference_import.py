@@ -104,7 +104,8 @@ def import_results(
         raise InvalidRequestError(f"a file has at most {MAX_BYTES // 1024**2} MiB", field="file")
     rows = [_complete_row(row, new) for row in format_named(new.format).read(new.content)]
     if not rows:
-        raise InvalidRequestError("this file has no reference results", field="file")
+        problem = "this file has no reference results; check its format"
+        raise InvalidRequestError(problem, field="file")
     quotas = load_quotas(member.team)
     check_storage(team=member.team, quotas=quotas, added=len(rows) * BYTES_A_FIGURE)
     with transaction.atomic():

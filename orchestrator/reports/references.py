@@ -70,7 +70,7 @@ def load_sources(member: Member) -> QuerySet[ReferenceSource]:
 def load_source(member: Member, source_id: UUID) -> ReferenceSource:
     source = load_sources(member).filter(pk=source_id).first()
     if source is None:
-        raise NotFoundError("there is no such source of reference results in this team")
+        raise NotFoundError.build_for_team("source of reference results")
     return source
 
 

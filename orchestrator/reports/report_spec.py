@@ -281,7 +281,7 @@ def from_data(data: dict[str, Any]) -> ReportSpec:
     try:
         return ReportSpec.model_validate(data)
     except ValidationError as error:
-        path, problem = find_first_fault(error, data)
+        path, problem = find_first_fault(error, data, ReportSpec)
         inner, colon, rest = problem.partition(": ")
         if colon and path and re.fullmatch(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*", inner):
             path, problem = f"{path}.{inner}", rest

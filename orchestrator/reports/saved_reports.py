@@ -27,7 +27,7 @@ def load_saved_reports(member: Member) -> QuerySet[SavedReport]:
 def load_saved_report(member: Member, slug: str) -> SavedReport:
     report = load_saved_reports(member).filter(slug=slug).first()
     if report is None:
-        raise NotFoundError(f"the team has no report {slug}")
+        raise NotFoundError(f"the team has no report {slug}; check the spelling and the team")
     return report
 
 
@@ -94,7 +94,7 @@ def delete_report(*, member: Member, slug: str) -> None:
     member.require(Role.MEMBER, to="delete a report")
     deleted, _ = load_saved_reports(member).filter(slug=slug).delete()
     if not deleted:
-        raise NotFoundError(f"the team has no report {slug}")
+        raise NotFoundError(f"the team has no report {slug}; check the spelling and the team")
     record_audit(member=member, action="report.deleted", subject=slug)
 
 
@@ -107,7 +107,7 @@ def _store_change(
 ) -> SavedReport:
     report = load_saved_reports(member).select_for_update(of=("self",)).filter(slug=old).first()
     if report is None:
-        raise NotFoundError(f"the team has no report {old}")
+        raise NotFoundError(f"the team has no report {old}; check the spelling and the team")
     if new != old and member.team.saved_reports.filter(slug=new).exists():
         raise ConflictError(f"the team already has a report {new}; choose another name")
     report.slug, report.title, report.benchmark = new, spec.title, benchmark

@@ -15,6 +15,8 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.reports.saved_reports import load_saved_report
 from orchestrator.runs.selectors import load_run
 
+_NOT_SHAREABLE = "this page cannot be shared; share a run, a comparison, a report or a badge"
+
 
 def resolve_shared_page(member: Member, address: str) -> SharedPage:
     """Find the page of an address.
@@ -25,13 +27,10 @@ def resolve_shared_page(member: Member, address: str) -> SharedPage:
         parts = urlsplit(address)
         match = resolve(parts.path)
     except (Resolver404, ValueError) as error:
-        raise InvalidRequestError("there is no such page to share", field="page") from error
+        raise InvalidRequestError(_NOT_SHAREABLE, field="page") from error
     name = match.url_name or ""
     if name not in SHAREABLE or "\0" in unquote(address):
-        raise InvalidRequestError(
-            "only a run, a comparison, a report or a badge can be shared",
-            field="page",
-        )
+        raise InvalidRequestError(_NOT_SHAREABLE, field="page")
     parameters = {key: str(value) for key, value in match.kwargs.items()}
     project, title = _load_page_info(member, name, match.kwargs, QueryDict(parts.query))
     return SharedPage(

@@ -126,7 +126,7 @@ def restore_project(*, member: Member, project_id: int) -> Project:
     rows = load_deleted_projects(member).select_for_update(of=("self",))
     project = rows.filter(pk=project_id).first()
     if project is None:
-        raise NotFoundError("there is no such deleted project in this team")
+        raise NotFoundError.build_for_team("deleted project")
     if Project.objects.filter(team=member.team, slug=project.slug).exists():
         raise ConflictError(
             f"the team has another project {project.slug} now: delete that one first"
@@ -146,7 +146,7 @@ def restore_benchmark(*, member: Member, benchmark_id: int) -> Benchmark:
     rows = load_deleted_benchmarks(member).select_for_update(of=("self",))
     benchmark = rows.filter(pk=benchmark_id).first()
     if benchmark is None:
-        raise NotFoundError("there is no such deleted benchmark in this team")
+        raise NotFoundError.build_for_team("deleted benchmark")
     if Benchmark.objects.filter(project=benchmark.project, slug=benchmark.slug).exists():
         raise ConflictError(
             f"{benchmark.project.name} has another benchmark {benchmark.slug} now: delete that one "

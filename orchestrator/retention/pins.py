@@ -50,7 +50,7 @@ def load_pins(project: Project) -> QuerySet[Pin]:
 def load_pin(project: Project, pin_id: int) -> Pin:
     pin = load_pins(project).filter(pk=pin_id).first()
     if pin is None:
-        raise NotFoundError(f"{project.name} has no pin with that number")
+        raise NotFoundError(f"{project.name} has no pin with that number; reload the page")
     return pin
 
 
@@ -121,7 +121,7 @@ def _pin(member: Member, pin: Pin, reason: str) -> Pin:
         with transaction.atomic():
             pin.save(force_insert=True)
     except IntegrityError as error:
-        raise ConflictError(f"{pin} is already pinned") from error
+        raise ConflictError(f"{pin} is already pinned; reload the page") from error
     record_audit(member=member, action="pin.added", subject=f"{pin}: {pin.reason}")
     return pin
 

@@ -177,7 +177,7 @@ def load_backfills(member: Member) -> QuerySet[Backfill]:
 def load_backfill(member: Member, backfill_id: UUID) -> Backfill:
     backfill = load_backfills(member).filter(pk=backfill_id).first()
     if backfill is None:
-        raise NotFoundError("there is no such backfill in this team")
+        raise NotFoundError.build_for_team("backfill")
     return backfill
 
 

@@ -56,8 +56,8 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     benchmark = _find_benchmark(member, new, golden)
     if load_open_calibrations(host).filter(definition__benchmark=benchmark).exists():
         raise ConflictError(
-            f"{host.name} is already being calibrated with {benchmark.slug}: wait for it, or "
-            "cancel that run"
+            f"the host {host.name} is already being calibrated with {benchmark.slug}: wait for "
+            "it, or cancel that run"
         )
     return create_run(
         member=member,

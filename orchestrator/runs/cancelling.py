@@ -78,9 +78,9 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
         mine = Trial.objects.filter(job__run=run, case=case_id).values("job")
         jobs = list(run.jobs.select_for_update().filter(pk__in=mine).order_by("pk"))
         if not jobs:
-            raise NotFoundError("there is no such case in this run")
+            raise NotFoundError("there is no such case in this run; reload the page")
         if not _skip_planned(jobs, f"{CANCELLED} by {_name_member(member)}", case=case_id):
-            raise ConflictError("this case has no trials left to measure")
+            raise ConflictError("this case has no trials left to measure; reload the page")
         _end_emptied(jobs)
         record_audit(member=member, action="case.cancelled", subject=f"{run.pk} case {case_id}")
     run.refresh_from_db()
@@ -94,7 +94,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
     with transaction.atomic():
         job = run.jobs.select_for_update().filter(pk=job_id).first()
         if job is None:
-            raise NotFoundError("there is no such job in this run")
+            raise NotFoundError("there is no such job in this run; reload the page")
         if job.state in JOB_ENDED:
             raise ConflictError(f"this job has already ended: it is {job.state}")
         if not _skip_planned([job], f"{_WITH_JOB} by {_name_member(member)}"):

@@ -60,7 +60,10 @@ def select_commits(project: Project, selection: CommitSelection) -> list[Commit]
     _check_numbers(selection)
     shas = _FINDERS[selection.source](project, selection)[:: selection.every]
     if not shas:
-        raise InvalidRequestError("there is no such commit", field=_FIELDS[selection.source])
+        raise InvalidRequestError(
+            "no commit matches; check the branch, the tags or the range",
+            field=_FIELDS[selection.source],
+        )
     if len(shas) > MOST_COMMITS:
         raise InvalidRequestError(
             f"these are {len(shas)} commits; a backfill measures at most {MOST_COMMITS}: "

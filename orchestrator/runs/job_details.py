@@ -74,7 +74,7 @@ def build_for(member: Member, build_id: int) -> Build:
     seen = member.sees("job__run__definition__benchmark__project", team="job__run__team")
     build = builds.filter(seen, pk=build_id).first()
     if build is None:
-        raise NotFoundError("there is no such build in this team")
+        raise NotFoundError.build_for_team("build")
     return build
 
 

@@ -98,7 +98,7 @@ def _parse_roles(
                 field=f"{field}.{role}",
             )
     if HostRole.TARGET not in roles:
-        raise InvalidRequestError("name at least the target", field=field)
+        raise InvalidRequestError("name at least the target, such as target=rack-1", field=field)
     choices = {
         role: parse_choice(member, roles[role], f"{field}.{role}")
         for role in HostRole.values
@@ -120,7 +120,7 @@ def _check_reach(roles: Roles, field: str) -> None:
         for host in one.candidates:
             if host.transport == HostTransport.LOCAL and not host.data_address:
                 raise InvalidRequestError(
-                    f"{host.name} has no address at which the job's other hosts reach it; "
+                    f"the host {host.name} has no address at which the job's other hosts reach it; "
                     "set its data address on the host's page",
                     field=f"{field}.{role}",
                 )
@@ -133,7 +133,7 @@ def _choose_host(member: Member, name: str, field: str) -> PlacementChoice:
         raise InvalidRequestError(str(error), field=field) from error
     if host.state in UNUSABLE:
         raise InvalidRequestError(
-            f"{host.name} cannot be used: {host.get_state_display().lower()}", field=field
+            f"the host {host.name} cannot be used: {host.get_state_display().lower()}", field=field
         )
     return PlacementChoice(host=host, candidates=(host,))
 
@@ -148,5 +148,6 @@ def _load_profile(member: Member, name: str, field: str) -> HardwareProfile:
 def _find_usable_hosts(member: Member, field: str, text: str, **which: object) -> tuple[Host, ...]:
     hosts = tuple(fleet.load_hosts(member).filter(**which).exclude(state__in=HELD))
     if not hosts:
-        raise InvalidRequestError(f"no host of {text} can be used now", field=field)
+        problem = f"no host of {text} can be used now; activate one, or choose another"
+        raise InvalidRequestError(problem, field=field)
     return hosts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from cli.pitwall.units import format_duration
+from cli.pitwall.units import format_duration, format_items
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
@@ -276,7 +276,8 @@ def _warn_of_few_rounds(
     warnings = [build_budget_warning(budget_s, round_s, rounds, alone=alone)]
     if rounds < FEWEST_BLOCKS and not alone:
         warnings.append(
-            f"with {rounds} rounds no verdict is possible; 5 is the minimum, 7 or more is better"
+            f"with {format_items(rounds, 'round')} no verdict is possible; 5 is the minimum, 7 or "
+            "more is better"
         )
     return [warning for warning in warnings if warning]
 

@@ -13,8 +13,8 @@ def find_warnings(plan: RunPlan) -> list[str]:
     warnings = [text for roles in plan.placements for text in _warn_of_closed_hosts(roles)]
     if any(len(roles) > 1 for roles in plan.placements):
         warnings += [
-            f"{name} does not use {{bind}}: from another host it is reached only if it listens on "
-            "all addresses by itself"
+            f"the process {name} does not use {{bind}}: from another host it is reached only if it "
+            "listens on all addresses by itself"
             for name in find_unbound_services(plan.spec)
         ]
     return list(dict.fromkeys(warnings))
@@ -29,4 +29,4 @@ def _warn_of_closed_hosts(roles: Roles) -> Iterator[str]:
 
 
 def _name_hosts(one: PlacementChoice) -> str:
-    return one.host.name if one.host is not None else f"every host of {one.text}"
+    return f"the host {one.host.name}" if one.host is not None else f"every host of {one.text}"

@@ -84,7 +84,7 @@ def compute_next_time(cron: str, after: datetime) -> datetime:
 
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     """Create a schedule; InvalidRequestError if its run could not be planned now."""
-    member.require(Role.MEMBER, to="make a schedule")
+    member.require(Role.MEMBER, to="create a schedule")
     fields = _build_fields(member, new)
     schedule = Schedule(team=member.team, created_by=member.user, **fields)
     return _save_schedule(member, schedule, new, "schedule.created")
@@ -113,7 +113,7 @@ def _build_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
     """Return the fields of the row, if its run could be planned now."""
     now = utc_now()
     if not new.name.strip():
-        raise InvalidRequestError("give the schedule a name", field="name")
+        raise InvalidRequestError("enter a name for the schedule", field="name")
     if sum(map(bool, (new.cron, new.branch, new.tags))) > 1:
         raise InvalidRequestError(
             "a schedule starts at times, for the commits of a branch or for tags: name one of them",
@@ -157,7 +157,8 @@ def _save_schedule(member: Member, schedule: Schedule, new: NewSchedule, action:
             schedule.hosts.set(fleet.load_hosts_by_name(member, names))
             record_audit(member=member, action=action, subject=schedule)
     except IntegrityError as error:
-        raise ConflictError(f"the team already has a schedule named {new.name}") from error
+        problem = f"the team already has a schedule named {new.name}; choose another name"
+        raise ConflictError(problem) from error
     return selectors.load_schedule(member, schedule.pk)
 
 

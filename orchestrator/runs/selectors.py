@@ -120,7 +120,7 @@ def load_runs(member: Member) -> QuerySet[Run]:
 def load_run(member: Member, run_id: UUID) -> Run:
     run = load_runs(member).filter(pk=run_id).first()
     if run is None:
-        raise NotFoundError("there is no such run in this team")
+        raise NotFoundError.build_for_team("run")
     return run
 
 
@@ -134,7 +134,7 @@ def run_alone_for(member: Member, run_id: UUID) -> Run:
         .first()
     )
     if run is None:
-        raise NotFoundError("there is no such run in this team")
+        raise NotFoundError.build_for_team("run")
     return run
 
 
@@ -143,7 +143,7 @@ def run_state_for(member: Member, run_id: UUID) -> str:
     rows = Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
     state = rows.values_list("state", flat=True).first()
     if state is None:
-        raise NotFoundError("there is no such run in this team")
+        raise NotFoundError.build_for_team("run")
     return state
 
 
@@ -156,7 +156,7 @@ def load_trial(member: Member, trial_id: UUID) -> Trial:
         .first()
     )
     if trial is None:
-        raise NotFoundError("there is no such trial in this team")
+        raise NotFoundError.build_for_team("trial")
     return trial
 
 
@@ -271,7 +271,7 @@ def load_schedules(member: Member) -> QuerySet[Schedule]:
 def load_schedule(member: Member, schedule_id: UUID) -> Schedule:
     schedule = load_schedules(member).filter(pk=schedule_id).first()
     if schedule is None:
-        raise NotFoundError("there is no such schedule in this team")
+        raise NotFoundError.build_for_team("schedule")
     return schedule
 
 

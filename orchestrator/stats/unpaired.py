@@ -26,7 +26,7 @@ from orchestrator.stats.comparison import (
 from orchestrator.stats.paired import FEWEST_BLOCKS, compute_mean_test
 
 #: The first reason of each such comparison.
-UNPAIRED = "not measured in the same blocks: drift of the machine is not removed"
+UNPAIRED = "measured at different times, so machine drift may be part of the difference"
 
 
 def compare_unpaired(

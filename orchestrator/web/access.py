@@ -65,7 +65,7 @@ def for_member(
         if visitor is not None:
             return view(request, visitor, *args, **kwargs)
         if request.headers.get("HX-Request") and not request.user.is_authenticated:
-            # The log-in page must not appear inside a panel: htmx loads the whole page.
+            # The login page must not appear inside a panel: htmx loads the whole page.
             return HttpResponse(headers={"HX-Refresh": "true"})
         return signed_in(request, *args, **kwargs)
 

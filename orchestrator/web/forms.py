@@ -1,6 +1,6 @@
 """Base class of forms: they check the syntax of the input, and the services check its meaning."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
@@ -35,7 +35,26 @@ class TeamForm(forms.Form):
         named = getattr(error, "field", None) or ""
         field = self.renamed.get(named, named)
         place = field if field in self.fields else default
-        self.add_error(place or NON_FIELD_ERRORS, str(error))
+        # At its own field, a message need not name it.
+        message = str(error).removeprefix(f"{place}: ")
+        self.add_error(place or NON_FIELD_ERRORS, message)
+
+
+class ShortNameField(forms.CharField):
+    """A short name that the service checks: here, so that a form shows all its faults at once."""
+
+    def __init__(self, *, check: Callable[[str], None], **options: Any) -> None:
+        self._check = check
+        super().__init__(**options)
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if not value:
+            return
+        try:
+            self._check(value)
+        except InvalidRequestError as error:
+            raise forms.ValidationError(str(error)) from error
 
     def _field(self, name: str) -> Any:
         return self.fields[name]

@@ -42,7 +42,7 @@ def bounded_bodies(get_response: GetResponse) -> GetResponse:
         if not (length.isascii() and length.isdecimal()) or int(length) > MOST_BODY_BYTES:
             most = MOST_BODY_BYTES // 1024**2
             return HttpResponse(
-                f"a request has at most {most} MiB; use a command for larger files\n",
+                f"A request has at most {most} MiB. Use a command for larger files.\n",
                 content_type="text/plain; charset=utf-8",
                 status=413,
             )
@@ -80,7 +80,7 @@ class RefuseNulBytes:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         query = "" if request.path.startswith("/api/") else request.META.get("QUERY_STRING", "")
         if "\0" in request.path_info or "%00" in query:
-            return _refuse_nul("an address with a NUL byte (%00) names nothing: remove it\n")
+            return _refuse_nul("The address contains a NUL byte (%00). Remove it.\n")
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
@@ -90,7 +90,7 @@ class RefuseNulBytes:
         names = (name for name, values in request.POST.lists() if "\0" in "".join(values))
         if (name := next(names, None)) is None:
             return None
-        return _refuse_nul(f"the field {name} has a NUL byte: remove it\n")
+        return _refuse_nul(f"The field {name} contains a NUL byte. Remove it.\n")
 
 
 def _refuse_nul(message: str) -> HttpResponse:

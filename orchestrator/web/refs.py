@@ -51,7 +51,7 @@ def load_chosen_run(member: Member, text: str) -> Run | None:
     try:
         return load_run(member, UUID(text))
     except ValueError as error:
-        raise NotFoundError("there is no such run in this team") from error
+        raise NotFoundError.build_for_team("run") from error
 
 
 def load_ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:

@@ -27,6 +27,6 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-confirm]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  // An error page, or the log-in, is shown as a page.
+  // An error page, or the login, is shown as a page.
   openConfirmation(link).catch(() => location.assign(link.href));
 });

@@ -58,6 +58,9 @@ function pointAt(rank) {
   requestDraw(false);
 }
 
+// States of a change point whose name says less than these words.
+const STATES = { open: "not confirmed", confirming: "being measured again" };
+
 // A point of a line in one line of text.
 function describePoint(line, index) {
   const { data } = line;
@@ -83,7 +86,7 @@ function describePoint(line, index) {
   const change = data.changes.find(({ at }) => at === index);
   if (change)
     parts.push(
-      `${change.regressed ? "▼ regressed" : "▲ improved"} ${formatChange(change.change)}, ${change.state}`,
+      `${change.regressed ? "▼ regressed" : "▲ improved"} ${formatChange(change.change)}, ${STATES[change.state] ?? change.state}`,
     );
   return [...parts, ...annotations].join(" · ");
 }

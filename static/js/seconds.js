@@ -33,7 +33,7 @@ function options() {
         callbacks: {
           title: (items) => `second ${items[0].label}`,
           label: (item) =>
-            `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? formatMs(item.raw) : item.raw}`,
+            `${item.dataset.label}: ${item.dataset.yAxisID === "ms" ? formatMs(item.raw) : formatValue(item.raw, "count")}`,
         },
       },
     },

@@ -36,7 +36,7 @@ def test_setup_link_creates_one_owner_and_one_team(db: None) -> None:
     assert "Web servers" in browser.get("/").content.decode()
     assert Membership.objects.get().role == "owner"
     assert AuditEntry.objects.filter(action="team.created").exists()
-    assert AuditEntry.objects.filter(action="log-in.succeeded", actor_name="olivia").count() == 1
+    assert AuditEntry.objects.filter(action="login.succeeded", actor_name="olivia").count() == 1
     assert browser.cookies["known_device"].value
     assert Client().post(path, {**ACCOUNT, "username": "eve"}).status_code == 410
     assert User.objects.count() == 1

@@ -56,7 +56,7 @@ def test_create_team_can_print_an_invitation_for_the_first_owner(
     assert Membership.objects.get(team__slug="green").role == "owner"
     assert Membership.objects.get(team__slug="green").user.username == "erin"
     assert client.get("/").status_code == 200
-    logged_in = AuditEntry.objects.get(team__slug="green", action="log-in.succeeded")
+    logged_in = AuditEntry.objects.get(team__slug="green", action="login.succeeded")
     assert logged_in.actor_name == "erin"
     assert client.cookies["known_device"].value
 

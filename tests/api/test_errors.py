@@ -57,6 +57,8 @@ def test_an_invalid_request_is_refused_with_the_field(world, alice):
         ({"baseline": "nosuchbranch"}, "baseline"),
         ({"contenders": [], "baseline": None}, "contenders"),
         ({"contenders": ["nosuchbranch"]}, "contenders"),
+        ({"contenders": [], "contender": "nosuchbranch"}, "contender"),
+        ({"contenders": [], "ref": "nosuchbranch"}, "ref"),
         ({"contender": "x" * 201}, "contender"),
         ({"rouns": 3}, "rouns"),
     ],

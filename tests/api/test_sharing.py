@@ -67,10 +67,10 @@ def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(
 @pytest.mark.parametrize(
     ("page", "days", "field", "message"),
     [
-        ("/settings/", 7, "page", "a run, a comparison, a report or a badge can be shared"),
+        ("/settings/", 7, "page", "this page cannot be shared; share a run"),
         ("/compare/?benchmark=hello", 7, "page", "choose a benchmark and two commits first"),
-        ("/compare/?benchmark=%00&baseline=a&contender=b", 7, "page", "can be shared"),
-        ("http://[/", 7, "page", "there is no such page to share"),
+        ("/compare/?benchmark=%00&baseline=a&contender=b", 7, "page", "cannot be shared"),
+        ("http://[/", 7, "page", "this page cannot be shared"),
         ("/reports/cases/", 367, "days", "less than or equal to 366"),
         ("/reports/cases/", "7", "days", "valid integer"),
     ],

@@ -45,7 +45,9 @@ def test_review_finds_the_line_of_a_path_or_the_nearest_one(path: str, line: int
         ("duration_s: 0.6", "duration_s: soon", "load.duration_s", 9, "expected a valid number"),
         ("connections: [4]", "connections: [{}]", "matrix.connections[0]", 12, "expected"),
         ("rounds: 5", "rounds: [", "", 15, "not valid YAML"),
-        ("path: /hello\n  conn", "rat: 5\n  conn", "load.rat", 7, "there is no such field"),
+        ("path: /hello\n  conn", "rat: 5\n  conn", "load.rat", 7, "rat; did you mean rate?"),
+        ("rounds: 5", "speed: 5", "speed", 13, "unknown field speed; check its spelling"),
+        ("rounds: 5", "speed: 5\nrunds: 5", "speed", 13, "position. Also unknown: runds"),
         ("title: Hello\n", "", "title", None, "missing"),
     ],
 )

@@ -26,6 +26,9 @@ def test_a_schedule_is_deleted_in_a_dialog_that_can_be_cancelled(
     page.set_viewport_size({"width": 360, "height": 780})
     page.goto("/schedules/")
     button = page.get_by_role("link", name="Delete nightly")
+    # On a narrow screen each schedule is a card with all its values and buttons.
+    expect(page.locator(".cell-label", has_text="When (UTC)")).to_be_visible()
+    expect(button).to_be_in_viewport()
     button.click()
     dialog = page.get_by_role("dialog", name="Delete the schedule “nightly”?")
     expect(dialog.get_by_role("link", name="Cancel")).to_be_focused()

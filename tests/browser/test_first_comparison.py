@@ -88,6 +88,6 @@ def start_run(page: Page, shas: list[str]) -> None:
     page.get_by_label("Baseline").fill(shas[0][:10])
     page.get_by_label("Contender", exact=True).fill("main")
     page.get_by_label("rack-1").check()
-    expect(page.locator("#plan dt:text-is('Trials') + dd")).to_have_text(str(2 * ROUNDS))
+    expect(page.locator("#plan dt:has(a:text-is('Trials')) + dd")).to_have_text(str(2 * ROUNDS))
     page.get_by_role("button", name="Start run").click()
     page.get_by_role("heading", name="Hello run").wait_for()

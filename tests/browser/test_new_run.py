@@ -95,7 +95,7 @@ def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
     expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")
     page.get_by_text("More options").click()
     expect(page.get_by_label("Branch", exact=True)).to_be_hidden()
-    page.get_by_label("for each new commit on a branch").check()
+    page.get_by_label("For each new commit on a branch").check()
     expect(page.get_by_label("Contender", exact=True)).to_be_hidden()
     page.get_by_label("Branch", exact=True).fill("main")
     expect(page.locator("#run-brief")).to_contain_text("1 case × 10 trials")

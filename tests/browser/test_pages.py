@@ -38,13 +38,13 @@ def test_a_run_is_previewed_while_filled_in_and_started(page: Page, world: World
     error = page.locator("#id_contender_error")
     # The name is looked up in a fetch, some seconds after the one before.
     expect(error).to_contain_text(
-        "there is no commit, branch or tag no-such-branch", timeout=20_000
+        "There is no commit, branch or tag no-such-branch", timeout=20_000
     )
 
     page.get_by_label("Contender", exact=True).fill("main")
     expect(page.locator("#plan")).to_contain_text("Estimated time")
     expect(page.locator("datalist#refs option[value=main]")).to_have_count(1)
-    expect(page.locator("#plan dt:text-is('Trials') + dd")).to_have_text("10")
+    expect(page.locator("#plan dt:has(a:text-is('Trials')) + dd")).to_have_text("10")
     expect(error).to_be_empty()
 
     page.get_by_role("button", name="Start run").click()

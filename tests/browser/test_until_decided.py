@@ -22,7 +22,7 @@ def test_the_plan_becomes_a_range_when_it_is_chosen(page: Page, world: World) ->
     expect(plan).to_contain_text("Estimated time")
     expect(plan).not_to_contain_text("usually")
     page.get_by_text("More options").click()
-    page.get_by_label("until decided", exact=True).check()
+    page.get_by_label("When each case is decided", exact=True).check()
     expect(plan).to_contain_text("5 to 20")
     expect(plan).to_contain_text("usually")
     expect(plan).to_contain_text("interim analyses after 5, 7, 10, 15, 20")

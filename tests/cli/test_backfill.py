@@ -24,7 +24,7 @@ def test_start_prints_the_id_and_a_repeated_start_adds_nothing(pitwall, world):
     assert backfill.runs.count() == 2
     again = pitwall(*WORDS, "--range", f"{world.shas[1]}..main", "--start")
     assert (again.status, again.out) == (0, "")
-    assert "left out: 2 × already in another backfill" in again.err
+    assert "skipped: 2 × already in another backfill" in again.err
     assert Run.objects.count() == 2
 
 

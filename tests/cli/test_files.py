@@ -134,7 +134,7 @@ def test_a_history_is_imported_with_its_preview(pitwall, world, tmp_path):
         "  server/pipeline (new): 2 series, 8 values",
         "  commits: 3 of 4 are known",
         f"    unknown: {'e' * 40} Change 3",
-        "  left out: 0 results without a value, 8 values about the spread of others",
+        "  skipped: 0 results without a value, 8 values about the spread of others",
     ]
     assert (done.status, done.out.splitlines()[-1]) == (0, f"{file}: 6 new, 0 already stored")
     assert again.out.splitlines()[-1] == f"{file}: 2 new, 6 already stored"
@@ -171,7 +171,7 @@ def test_a_history_that_cannot_be_imported_says_why(pitwall, world, tmp_path):
         refused = pitwall(*words, str(file))
         failed = pitwall(*words, str(broken))
     assert refused.status == 2
-    assert "none of the 2 commits is in the repository of server" in refused.err
+    assert "no commit of the file is in the repository of server" in refused.err
     assert "broken.js was not imported" in failed.err
     assert "not JSON" in failed.err
     assert not Reading.objects.exists()

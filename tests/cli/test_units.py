@@ -5,6 +5,7 @@ import pytest
 from cli.pitwall.units import (
     format_change,
     format_duration,
+    format_items,
     format_number,
     format_p_value,
     format_percent,
@@ -57,11 +58,11 @@ def test_shares_have_no_zeros_at_the_end(share: float, shown: str) -> None:
     assert format_percent(share) == shown
 
 
-def test_a_report_has_plain_numbers() -> None:
-    assert format_number(-12_345.6, plain=True) == "-12346"
-    assert format_number(12_345.6, decimals=2, plain=True) == "12345.60"
-    assert format_number(-0.001, decimals=2, plain=True) == "0.00"
-    assert format_number(1.5, plain=True) == "1.50"
+def test_a_number_may_have_exact_decimals() -> None:
+    assert format_number(-12_345.6) == "−12\u202f346"
+    assert format_number(12_345.6, decimals=2) == "12\u202f345.60"
+    assert format_number(-0.001, decimals=2) == "0.00"
+    assert format_number(1.5) == "1.50"
 
 
 def test_a_threshold_is_as_exact_as_it_was_written() -> None:
@@ -75,3 +76,9 @@ def test_a_threshold_is_as_exact_as_it_was_written() -> None:
 )
 def test_p_values_have_two_digits(value: float, shown: str) -> None:
     assert format_p_value(value) == shown
+
+
+def test_the_name_of_things_agrees_with_their_number() -> None:
+    assert format_items(1, "trial") == "1 trial"
+    assert format_items(0, "trial") == "0 trials"
+    assert format_items(2970, "trial") == "2\u202f970 trials"

@@ -89,10 +89,22 @@ def test_only_admins_retire_and_restore_a_host(host: Host, personas: Personas) -
 @pytest.mark.parametrize(
     ("state", "service", "words"),
     [
-        ("ready", release_host, "here is ready; only a host that is in maintenance or quarantined"),
-        ("unconfirmed", put_in_maintenance, "here is not confirmed; only a host that is ready or"),
-        ("retired", put_in_maintenance, "here is retired; only a host that is ready or"),
-        ("retired", retire_host, "here is retired; only a host that is not confirmed or ready or"),
+        (
+            "ready",
+            release_host,
+            "the host here is ready; only a host that is in maintenance or quarantined",
+        ),
+        (
+            "unconfirmed",
+            put_in_maintenance,
+            "the host here is not confirmed; only a host that is ready or",
+        ),
+        ("retired", put_in_maintenance, "the host here is retired; only a host that is ready or"),
+        (
+            "retired",
+            retire_host,
+            "the host here is retired; only a host that is not confirmed or ready or",
+        ),
     ],
 )
 def test_an_invalid_transition_is_reported(

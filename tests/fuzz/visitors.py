@@ -1,4 +1,4 @@
-"""A hostile visitor: sends bad values of every parameter to every address without a log-in.
+"""A hostile visitor: sends bad values of every parameter to every address without a login.
 
 No answer may have the status 500 or above, take longer than LONGEST_S, or contain data for members
 or the name of a commit that was not measured. All requests together may change no row, and need at

@@ -490,7 +490,7 @@ def test_an_import_of_unknown_commits_only_is_not_started_without_them(
 ) -> None:
     row = queue_content(world.alice, build_data_js(["d" * 40]), tmp_path)
     run_imports()
-    with pytest.raises(InvalidRequestError, match="none of the 1 commits"):
+    with pytest.raises(InvalidRequestError, match="no commit of the file"):
         start_history(member=world.alice, import_id=row.pk, unknown_commits="skip")
 
 

@@ -66,7 +66,7 @@ def test_any_percentile_is_accepted():
         (WHOLE.replace("rows: [metric]", "rows: [metric, metric]"), "tables[1].rows", "twice"),
         (build("metric: requests.rate") + "    sort: X\n", "tables[0].sort.column", "no column"),
         (WHOLE.replace("cases: size == 1024", "cases: size =="), "cases", "cannot be parsed"),
-        (WHOLE.replace("published: columns", "colour: red"), "colour", "no such field"),
+        (WHOLE.replace("published: columns", "colour: red"), "colour", "unknown field"),
     ],
 )  # fmt: skip
 def test_an_invalid_report_is_refused_with_the_path(source, path, words):
@@ -85,5 +85,6 @@ def test_a_file_may_contain_several_reports():
     assert [spec.name for spec in parse_all(several)] == ["one", "two"]
     assert [spec.name for spec in parse_all(WHOLE)] == ["protocols"]
     head, tail = several.rsplit("title: Protocols", 1)
-    with pytest.raises(InvalidRequestError, match=r"reports\[1\]\.titel: there is no such field"):
+    hint = r"reports\[1\]\.titel: unknown field titel; did you mean title\?"
+    with pytest.raises(InvalidRequestError, match=hint):
         parse_all(f"{head}titel: Protocols{tail}")

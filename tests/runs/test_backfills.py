@@ -104,7 +104,7 @@ def test_a_range_includes_both_ends(world):
         ("last", {"count": 0}, "count", "from 1 to"),
         ("last", {"every": 0}, "every", "from 1 to"),
         ("last", {"branch": "nope"}, "branch", "nope"),
-        ("tags", {"tags": "w*"}, "tags", "no such commit"),
+        ("tags", {"tags": "w*"}, "tags", "no commit matches"),
         ("range", {}, "since", "name the first commit"),
         ("range", {"since": "topic"}, "since", "line of first parents"),
     ],

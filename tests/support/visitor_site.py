@@ -99,7 +99,7 @@ def visitor_site(route_params: RouteParams) -> list[OpenPage]:
 
 
 def front_pages(route_params: RouteParams) -> list[OpenPage]:
-    """Return every other page that answers without a session, such as the log-in page."""
+    """Return every other page that answers without a session, such as the login page."""
     client, views = Client(raise_request_exception=False), dict(_views(get_resolver().url_patterns))
     pages = []
     for name, parameters in all_pages().items():

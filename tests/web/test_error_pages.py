@@ -36,7 +36,7 @@ def test_each_error_has_its_status(kind: type[Exception], status: int) -> None:
 
     assert answer is not None
     assert answer.status_code == status
-    assert "the &lt;reason&gt; and what to do" in answer.content.decode()
+    assert "The &lt;reason&gt; and what to do" in answer.content.decode()
     assert "<html" in answer.content.decode()
 
 
@@ -45,7 +45,7 @@ def test_htmx_gets_only_the_message() -> None:
 
     assert answer is not None
     assert answer.status_code == 404
-    assert "gone" in answer.content.decode()
+    assert "Gone." in answer.content.decode()
     assert "<html" not in answer.content.decode()
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from orchestrator.web.markdown import as_html
+from orchestrator.web.sentences import build_sentence, join_sentences
 from orchestrator.web.templatetags import pitwall
 
 
@@ -58,6 +59,28 @@ def test_commands_are_quoted_for_a_shell() -> None:
     assert pitwall.command(["oha", "-H", "a: b", "http://h/?x=1&y"]) == (
         "oha -H 'a: b' 'http://h/?x=1&y'"
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("there is no host nowhere", "There is no host nowhere."),
+        ("git's answer is empty; try again", "Git's answer is empty; try again."),
+        ("Choose at least one host.", "Choose at least one host."),
+        ("rack-1 is retired: activate it first", "rack-1 is retired: activate it first."),
+        ("oha is missing; install it", "oha is missing; install it."),
+        ("load.rate: expected a number", "load.rate: expected a number."),
+        ("unknown field rat; did you mean rate?", "Unknown field rat; did you mean rate?"),
+        ("the build failed:\nerror: no such file", "The build failed:\nerror: no such file"),
+        ("", ""),
+    ],
+)
+def test_messages_of_errors_are_shown_as_sentences(message: str, shown: str) -> None:
+    assert build_sentence(message) == shown
+
+
+def test_several_messages_are_several_sentences() -> None:
+    assert join_sentences(["no host", "no case"]) == "No host. No case."
 
 
 def test_intervals_have_signs() -> None:

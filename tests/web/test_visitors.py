@@ -127,7 +127,7 @@ def test_a_visitor_can_name_commits_only_by_hashes_of_measured_ones(
             answer = client.get(f"{PLACE}{page}", {"commit": name})
             assert answer.status_code == 404, name
             text = unescape(answer.content.decode())
-            assert f"nothing of hello was measured at {name}" in text
+            assert f"Nothing of hello was measured at {name}" in text
             assert not [
                 sha for sha in [unmeasured, unfetched] if sha[:10] in text.replace(name, "")
             ]
@@ -285,7 +285,7 @@ def test_an_admin_makes_a_project_public(
     assert bob.get(address).status_code == 200
     assert bob.post(address, {"sure": "on"}).status_code == 403
     assert mallory.post(address, {"sure": "on"}).status_code == 404
-    assert "tick this" in alice.post(address).content.decode()
+    assert "Select this" in alice.post(address).content.decode()
     assert client.get(PLACE).status_code == 404
     alice.post(address, {"sure": "on"})
     assert client.get(PLACE).status_code == 200

@@ -1,6 +1,8 @@
 """Starts, progress and cancellation of runs."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
@@ -21,6 +23,7 @@ from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
 from orchestrator.benchmarks.refs import resolve_as_fetched
 from orchestrator.benchmarks.selectors import load_case
 from orchestrator.calibration.resolution import with_rounds
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.measurements.run_numbers import load_primary_values
@@ -47,7 +50,8 @@ def start_run(
     ] = None,
 ) -> Status[RunOut]:
     """201 for a new run, 200 for the run that the same idempotency key started earlier."""
-    progress, is_new = _start(request, payload, idempotency_key)
+    with _name_contender_as_sent(payload):
+        progress, is_new = _start(request, payload, idempotency_key)
     answer = run_out(progress)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
@@ -58,7 +62,7 @@ def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
     member = request.auth.member
     # Nothing starts, so names resolve as of the last fetch.
-    with resolve_as_fetched():
+    with resolve_as_fetched(), _name_contender_as_sent(payload):
         return plan_out(plans.plan_run(member=member, request=_build_run_request(member, payload)))
 
 
@@ -209,6 +213,17 @@ def _start(
     )
     wake_engine()
     return result
+
+
+@contextmanager
+def _name_contender_as_sent(payload: RunIn) -> Iterator[None]:
+    """Name the field that the client sent in an error of the contenders."""
+    try:
+        yield
+    except InvalidRequestError as error:
+        if error.field == "contenders":
+            error.field = payload.contender_field
+        raise
 
 
 def _build_run_request(member: Member, payload: RunIn) -> plans.RunRequest:

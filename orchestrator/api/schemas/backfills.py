@@ -80,7 +80,7 @@ class BackfillIn(Schema, extra="forbid"):
 
 
 class SkippedCommitOut(Schema):
-    """A selected commit that is left out, and the reason."""
+    """A selected commit that is skipped, and the reason."""
 
     commit: CommitOut
     reason: str

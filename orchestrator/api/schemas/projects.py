@@ -41,7 +41,7 @@ class FetchOut(Schema):
 
 
 class ProjectChangeIn(Schema, extra="forbid"):
-    """What is left out stays. The slug cannot be changed."""
+    """Omitted fields stay as they are. The slug cannot be changed."""
 
     name: Annotated[Text, Field(max_length=100)] | None = None
     repository_url: Annotated[Text, Field(max_length=500)] | None = None

@@ -58,8 +58,8 @@ class HistoryPreviewOut(Schema):
     format: str
     values: int
     series: int
-    unknown: Annotated[int, Field(description="Results without a value; they are left out.")]
-    spread: Annotated[int, Field(description="Values about the spread of others; left out.")]
+    unknown: Annotated[int, Field(description="Results without a value; they are skipped.")]
+    spread: Annotated[int, Field(description="Values about the spread of others; skipped.")]
     undirected: Annotated[
         int,
         Field(description="Series whose better direction is unknown: no changes are searched."),

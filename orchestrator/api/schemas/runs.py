@@ -133,6 +133,12 @@ class RunIn(Schema, extra="forbid"):
             raise ValueError("resolution: omit rounds and until, which it determines")
         return self
 
+    @property
+    def contender_field(self) -> str:
+        """The field that names the contender, for errors of `contenders`."""
+        sent = (each for each in ("contender", "ref") if getattr(self, each))
+        return "contenders" if self.contenders else next(sent, "contenders")
+
     def build_request(self) -> RunRequest:
         """Return the request, without the rounds that follow from `resolution`."""
         one = [each for each in (self.contender, self.ref) if each]

@@ -1,4 +1,4 @@
-"""Forms for log-in and for new accounts."""
+"""Forms for login and for new accounts."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class NewAccountForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if "again" in data and data.get("password") != data["again"]:
-            self.add_error("again", "the passwords differ")
+            self.add_error("again", "The passwords differ. Enter the same password twice.")
         return data
 
 

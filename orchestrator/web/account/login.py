@@ -1,4 +1,4 @@
-"""Start a session for a user whose password was checked; every log-in ends here."""
+"""Start a session for a user whose password was checked; every login ends here."""
 
 from allauth.account.internal.flows.login import perform_password_login
 from allauth.account.models import Login
@@ -10,7 +10,7 @@ from orchestrator.accounts.models import User
 def log_in(request: HttpRequest, user: User, *, to: str) -> HttpResponse:
     """Return a redirect to the address `to`, or to the second factor if there is one.
 
-    The log-in is counted and audited, and the device is remembered.
+    The login is counted and audited, and the device is remembered.
     """
     login = Login(user=user, redirect_url=to)
     return perform_password_login(request, {"username": user.get_username()}, login)

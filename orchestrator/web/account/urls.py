@@ -1,4 +1,4 @@
-"""URLs of log-in and account; the prefixed names are those that django-allauth uses."""
+"""URLs of login and account; the prefixed names are those that django-allauth uses."""
 
 from allauth.account.views import password_change, password_set, reauthenticate
 from allauth.mfa.base.views import authenticate

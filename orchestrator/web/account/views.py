@@ -112,7 +112,7 @@ class SignIn(LoginView):
         return super().get_context_data(elsewhere=elsewhere, nobody=nobody, **kwargs)
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
-        """Ask a user with a second factor for it before the log-in."""
+        """Ask a user with a second factor for it before the login."""
         user = form.get_user()  # type: ignore[attr-defined]
         return log_in(self.request, user, to=self.get_success_url())
 

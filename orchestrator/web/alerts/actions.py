@@ -14,10 +14,10 @@ ACTIONS = (
     ("confirm", "Confirmed"),
     ("accept", "Accept as the new baseline"),
     ("dismiss", "Dismiss"),
-    ("silence", "Silence until a day"),
+    ("silence", "Silence"),
     ("resolve", "Fixed"),
-    ("reopen", "Open again"),
-    ("assign", "Assign an owner"),
+    ("reopen", "Reopen"),
+    ("assign", "Assign"),
     ("note", "Add comment"),
 )
 

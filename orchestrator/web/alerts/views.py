@@ -39,6 +39,7 @@ from orchestrator.web.alerts.presenters import (
     draw_change,
 )
 from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.sentences import join_sentences
 
 ALERTS_A_PAGE = 25
 #: The states in the list by default.
@@ -68,7 +69,8 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
             refused.append(str(error))
     done = len(wanted) - len(refused)
     if refused:
-        problem = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
+        reasons = join_sentences(dict.fromkeys(refused))
+        problem = f"{done} of {len(wanted)} alerts changed. {reasons}"
         return _render_alerts_page(request, member, problem=problem)
     messages.success(request, f"{done} alert{'' if done == 1 else 's'} changed.")
     return redirect(back)

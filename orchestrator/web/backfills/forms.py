@@ -13,9 +13,9 @@ class BackfillForm(MeasurementForm):
         initial=CommitSource.LAST,
         widget=forms.RadioSelect,
         choices=[
-            (CommitSource.LAST, "the last commits of a branch"),
-            (CommitSource.TAGS, "tags"),
-            (CommitSource.RANGE, "a range"),
+            (CommitSource.LAST, "The last commits of a branch"),
+            (CommitSource.TAGS, "Tags"),
+            (CommitSource.RANGE, "A range"),
         ],
     )
     branch = forms.CharField(

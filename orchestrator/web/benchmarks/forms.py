@@ -8,8 +8,9 @@ from django.conf import settings
 from django.urls import reverse
 
 from orchestrator.benchmarks.selectors import load_projects
+from orchestrator.benchmarks.services import check_slug
 from orchestrator.runs.availability import HostAvailability, load_choices
-from orchestrator.web.forms import TeamForm
+from orchestrator.web.forms import ShortNameField, TeamForm
 
 DEFINITION = dedent(
     """\
@@ -82,7 +83,9 @@ class TrialForm(DefinitionForm):
 
 class BenchmarkForm(TrialForm):
     project = forms.ChoiceField()
-    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as hello-world.")
+    slug = ShortNameField(
+        check=check_slug, max_length=60, label="Short name", help_text="Such as hello-world."
+    )
     field_order = ("project", "slug", "source")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

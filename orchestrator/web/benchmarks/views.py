@@ -227,13 +227,13 @@ def _build_review(form: DefinitionForm) -> Any:
 
 def _find_version(versions: Sequence[Definition], wanted: str | None) -> Definition:
     if not versions:
-        raise NotFoundError("this benchmark has no definition yet")
+        raise NotFoundError("this benchmark has no definition yet; add one on its page")
     if wanted is None:
         return versions[0]
     chosen = (each for each in versions if str(each.version) == wanted)
     definition = next(chosen, None)
     if definition is None:
-        raise NotFoundError(f"this benchmark has no version {wanted}")
+        raise NotFoundError(f"this benchmark has no version {wanted}; its page lists all versions")
     return definition
 
 

@@ -13,6 +13,7 @@ from cli.pitwall.units import (
     format_duration,
     format_interval,
     format_p_value,
+    format_percent,
     format_value,
 )
 from orchestrator.benchmarks.choice import MAX_LENGTH
@@ -276,7 +277,7 @@ def _build_column(metric: MetricComparison, reach: float) -> Column:
 
 
 def _format_half_width(reach: float) -> str:
-    return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
+    return format_percent(reach, decimals=0 if reach >= 0.1 else 1)
 
 
 def _build_case_row(
@@ -328,7 +329,7 @@ def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
         values=f"{before} → {after}",
         interval=format_interval(interval) if interval else "",
         verdict=metric.verdict or "",
-        title="" if metric.q_value is None else f"q = {format_p_value(metric.q_value)}",
+        title="" if metric.q_value is None else f"q value {format_p_value(metric.q_value)}",
         range_path=f"M{low} 6H{high}" if interval else "",
         point_path=f"M{int(result.change * _UNITS)} 6h0",
     )

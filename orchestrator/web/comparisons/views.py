@@ -135,7 +135,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the details of a case: `of` is its key and `on` its host. htmx gets only this part."""
     benchmark = load_chosen_benchmark(member, request.GET.get("benchmark", ""))
     if benchmark is None:
-        raise NotFoundError("the team has no benchmark yet")
+        raise NotFoundError("the team has no benchmark yet; define one first")
     run = load_chosen_run(member, request.GET.get("run", ""))
     sides = _load_sides(request, member, benchmark)
     report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
@@ -219,7 +219,8 @@ def _find_case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
     matches = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
     case = next(matches, None)
     if case is None:
-        raise NotFoundError("this comparison has no such case")
+        problem = "this comparison has no such case; go back to the comparison and choose one"
+        raise NotFoundError(problem)
     return case
 
 

@@ -1,11 +1,13 @@
 """The facts of a host, in groups and words for its page."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from cli.pitwall.units import format_bytes, format_duration, format_number, format_value
+from cli.pitwall.units import format_duration
+from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.facts import Contradiction
 
 #: Title → the facts of that group, in order; `x*` means all facts with this prefix.
@@ -110,22 +112,7 @@ def group_facts(facts: Mapping[str, Any]) -> list[FactGroup]:
 def format_fact_title(name: str) -> str:
     """Return `memory_bytes` as "memory"."""
     known = _TITLES.get(name)
-    return known or name.removesuffix("_bytes").removesuffix("_mhz").replace("_", " ")
-
-
-def format_fact_value(name: str, value: Any) -> str:
-    """Return a fact with its unit, which is the end of its name."""
-    if isinstance(value, list):
-        return ", ".join(format_fact_value(name, each) for each in value) or "–"
-    if isinstance(value, Mapping):
-        return ", ".join(
-            f"{key}: {format_fact_value(str(key), each)}" for key, each in value.items()
-        )
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return _number(name, value)
-    return str(value)
+    return known or re.sub("_(bytes|mhz|percent)$", "", name).replace("_", " ")
 
 
 def _build_fact_pair(name: str, before: Any, after: Any) -> FactPair:
@@ -134,20 +121,6 @@ def _build_fact_pair(name: str, before: Any, after: Any) -> FactPair:
         before=format_fact_value(name, before),
         after=format_fact_value(name, after),
     )
-
-
-def _number(name: str, value: float) -> str:
-    if name.endswith("_bytes"):
-        return format_bytes(value)
-    if name.endswith("_mhz"):
-        return format_value(round(value), "MHz")
-    if name.endswith("_s"):
-        return format_duration(value)
-    if name == "time":
-        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    if name.endswith("_c") or name.startswith("temperature"):
-        return f"{format_number(value, decimals=0)} °C"
-    return format_number(value, digits=4) if isinstance(value, float) else str(value)
 
 
 def _iterate_rows(name: str, value: Any, reasons: Mapping[str, Any]) -> Iterator[FactRow]:

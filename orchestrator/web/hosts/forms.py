@@ -9,11 +9,17 @@ from django import forms
 from orchestrator.accounts.members import Member
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import load_credentials, load_profiles
+from orchestrator.fleet.ssh_settings import check_short_name
 from orchestrator.fleet.tuning import KNOBS
 from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
 from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
-from orchestrator.web.forms import BenchmarkChoiceForm, TeamForm, build_benchmark_key
+from orchestrator.web.forms import (
+    BenchmarkChoiceForm,
+    ShortNameField,
+    TeamForm,
+    build_benchmark_key,
+)
 
 #: Measured code should not run as root.
 LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
@@ -85,7 +91,11 @@ class HostForm(TeamForm):
         ("stored", "Use a stored key"),
         ("paste", "Paste a private key"),
     )
-    name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
+    name = ShortNameField(
+        check=check_short_name,
+        max_length=60,
+        help_text="Lower-case letters, digits and dashes.",
+    )
     profile = forms.ChoiceField(
         required=False,
         label="Hardware profile",
@@ -140,7 +150,12 @@ class HostForm(TeamForm):
 
 
 class ProfileForm(TeamForm):
-    slug = forms.CharField(max_length=60, label="Short name", help_text="Such as thinkpad-t490s.")
+    slug = ShortNameField(
+        check=check_short_name,
+        max_length=60,
+        label="Short name",
+        help_text="Such as thinkpad-t490s.",
+    )
     name = forms.CharField(max_length=100)
     cpu_model = forms.CharField(max_length=120, required=False, label="CPU model")
     cores = forms.IntegerField(required=False, min_value=1, max_value=4096)

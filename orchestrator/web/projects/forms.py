@@ -3,9 +3,10 @@
 from django import forms
 
 from orchestrator.benchmarks.git_access import TOKEN_USER
+from orchestrator.benchmarks.services import check_slug
 from orchestrator.results.models import Retention
 from orchestrator.retention.settings import MOST_DAYS, MOST_EVERY, RetentionSettings
-from orchestrator.web.forms import TeamForm
+from orchestrator.web.forms import ShortNameField, TeamForm
 
 RETENTION_FIELDS = ("files_days", "distributions_days", "trials_days", "points_days", "keep_every")
 
@@ -83,7 +84,9 @@ class ProjectChangeForm(RepositoryForm):
 
 
 class ProjectForm(RepositoryForm):
-    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in URLs.")
+    slug = ShortNameField(
+        check=check_slug, max_length=60, label="Short name", help_text="Used in URLs."
+    )
     name = forms.CharField(max_length=100, required=False)
     field_order = ("slug", "name")
 

@@ -34,6 +34,7 @@ from orchestrator.web.runs.default_commits import build_default_commits, follow_
 from orchestrator.web.runs.forms import RunForm
 from orchestrator.web.runs.placements import build_form_data
 from orchestrator.web.schedules.forms import ScheduleForm
+from orchestrator.web.sentences import build_sentence
 
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
@@ -110,7 +111,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
     try:
         again = create_run(member=member, request=request_again(run))
     except FORM_ERRORS as error:
-        messages.error(request, f"The run was not started again: {error}")
+        messages.error(request, build_sentence(f"The run was not started again: {error}"))
         return redirect(f"{reverse('run-new')}?again={run.pk}")
     wake_engine()
     return redirect("run", again.pk)

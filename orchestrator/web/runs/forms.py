@@ -26,11 +26,11 @@ class ScheduleFields(forms.Form):
         initial="now",
         widget=forms.RadioSelect,
         choices=[
-            ("now", "now, once"),
-            ("nightly", "every night"),
-            ("cron", "at the times of a cron expression"),
-            ("commits", "for each new commit on a branch"),
-            ("tags", "for each new tag"),
+            ("now", "Now, once"),
+            ("nightly", "Every night"),
+            ("cron", "At the times of a cron expression"),
+            ("commits", "For each new commit on a branch"),
+            ("tags", "For each new tag"),
         ],
     )
     at = forms.TimeField(
@@ -100,12 +100,12 @@ class RunForm(MeasurementForm, ScheduleFields):
         initial="rounds",
         widget=forms.RadioSelect,
         choices=[
-            ("rounds", "a fixed number of times"),
-            ("resolution", "as often as needed to detect changes of a given size"),
-            ("decided", "until decided"),
+            ("rounds", "After a fixed number of rounds"),
+            ("resolution", "After enough rounds to detect changes of a given size"),
+            ("decided", "When each case is decided"),
             (
                 "screened",
-                "until decided, or stopped early without a sign of a change after seven rounds",
+                "When each case is decided, or after 7 rounds without a sign of a change",
             ),
         ],
     )

@@ -9,7 +9,7 @@ from orchestrator.web.forms import TeamForm
 class PublicForm(TeamForm):
     sure = forms.BooleanField(
         label="Everybody can see this project from now on",
-        error_messages={"required": "tick this to make the project public"},
+        error_messages={"required": "Select this to make the project public."},
     )
 
 

@@ -23,10 +23,10 @@ class TokenForm(TeamForm):
         widget=forms.CheckboxSelectMultiple,
         label="Scopes",
         initial=[Scope.READ, Scope.RUN],
-        help_text="Never more than your own permissions.",
+        help_text="Limited to your own permissions.",
     )
     project = forms.ChoiceField(required=False)
-    days = forms.ChoiceField(choices=EXPIRIES, required=False, label="It ends", initial="90")
+    days = forms.ChoiceField(choices=EXPIRIES, required=False, label="Expires", initial="90")
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         super().__init__(member, data, **options)
@@ -75,7 +75,7 @@ class AuditForm(TeamForm):
         super().__init__(member, data, **options)
         for name, choices in (("actor", load_actors(member)), ("action", load_prefixes(member))):
             field = self.fields[name]
-            field.choices = [("", "anything" if name == "action" else "anybody")]  # type: ignore[attr-defined]
+            field.choices = [("", "any action" if name == "action" else "anyone")]  # type: ignore[attr-defined]
             field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]
 
     def build_filter(self) -> AuditFilter:

@@ -17,7 +17,7 @@ register = template.Library()
 
 #: Options of a link that are HTML attributes; all others are parameters of its query.
 _ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
-_RUN = re.compile(r"\brun ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
+_RUN = re.compile(r"\b([Rr]un) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b")
 
 
 @register.filter
@@ -25,7 +25,9 @@ def run_links(message: str) -> SafeString:
     """Return a message with a link for each run that it names by its id."""
 
     def replace(match: re.Match[str]) -> str:
-        return format_html('<a href="{}">run {}</a>', reverse("run", args=[match[1]]), match[1][:8])
+        word, run_id = match.groups()
+        address = reverse("run", args=[run_id])
+        return format_html('<a href="{}">{} {}</a>', address, word, run_id[:8])
 
     return mark_safe(_RUN.sub(replace, escape(message)))
 

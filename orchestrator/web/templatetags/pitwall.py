@@ -14,14 +14,17 @@ from django.utils.safestring import SafeString
 from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
+from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.forges.forge_links import ForgeLinks
 from orchestrator.loadtools.metrics import describe_latency_model
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
+from orchestrator.results.models import ChangeState
 from orchestrator.runs.schedules import describe_times
 from orchestrator.web import markdown
 from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.reasons import build_reason_views
 from orchestrator.web.runs import placements
+from orchestrator.web.sentences import build_sentence, join_sentences
 
 register = template.Library()
 
@@ -88,6 +91,8 @@ register.filter("schedule_places", placements.describe_schedule_hosts)
 register.filter("reasons", build_reason_views)
 register.filter("benchmark_key", build_benchmark_key)
 register.filter("times_in_words", describe_times)
+register.filter("sentence", build_sentence)
+register.filter("sentences", join_sentences)
 
 
 @register.filter
@@ -153,6 +158,11 @@ def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @register.filter
+def temperature(celsius: float) -> str:
+    return format_fact_value("temperature", celsius)
+
+
+@register.filter
 def command(argv: list[str]) -> str:
     """Return an argument list as a command line, quoted where a shell needs it."""
     return shlex.join(str(word) for word in argv)
@@ -168,6 +178,12 @@ def terminal(text: str) -> str:
 @register.filter
 def last_lines(text: str, count: int) -> str:
     return "\n".join(text.rstrip("\n").split("\n")[-count:])
+
+
+@register.filter
+def change_state(state: str) -> str:
+    """Return the state of a change point in words: `open` is "not confirmed"."""
+    return str(ChangeState(state).label).lower()
 
 
 @register.filter

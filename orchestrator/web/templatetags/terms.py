@@ -17,8 +17,25 @@ def term(name: str, text: str = "") -> SafeString:
     `{% term "block" "Blocks" %}` shows another form of the word. Visitors have the same address:
     the documentation is not below that of a public project.
     """
-    address = f"/docs/{GLOSSARY}#{get_term_anchor(name)}"
-    meaning = load_terms()[name]
     return format_html(
-        '<a class="term" href="{}" title="{}">{}</a>', address, meaning, text or name
+        '<a class="term" href="{}" title="{}">{}</a>',
+        _build_address(name),
+        load_terms()[name],
+        text or name,
     )
+
+
+@register.simple_tag
+def term_mark(name: str) -> SafeString:
+    """Return a question mark that links to a term, to stand next to the label of a field."""
+    return format_html(
+        '<a class="term-mark" href="{}" title="{}"><span aria-hidden="true">?</span>'
+        '<span class="visually-hidden">Glossary: {}</span></a>',
+        _build_address(name),
+        load_terms()[name],
+        name,
+    )
+
+
+def _build_address(name: str) -> str:
+    return f"/docs/{GLOSSARY}#{get_term_anchor(name)}"

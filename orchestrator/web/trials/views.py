@@ -31,6 +31,7 @@ from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import load_run, load_trial
 from orchestrator.web.access import for_member, open_to_visitors
+from orchestrator.web.hosts.facts import group_facts
 from orchestrator.web.trials.charts import (
     build_latency_chart,
     build_loads_chart,
@@ -69,6 +70,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "rest": rest,
         "limits": list_applied_limits(record),
         "snapshot": record.job.snapshot,
+        "fact_groups": group_facts(record.job.snapshot.facts) if record.job.snapshot else [],
         "label": LATENCY_LABELS[details.model] if details.model else None,
         **_build_metric_context(details),
         **_build_protocol_context(details),

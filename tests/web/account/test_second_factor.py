@@ -214,15 +214,15 @@ def test_logins_and_failed_logins_are_logged_counted_and_audited(
 
     rows = AuditEntry.objects.filter(team__slug="red").order_by("pk")
     entries = [f"{each.actor_name}: {each.action}" for each in rows if each.subject == "alice"]
-    assert [each for each in entries if "log-in" in each or "failed" in each] == [
-        ": log-in.failed", "alice: log-in.succeeded", ": second-factor.failed",
-        "alice: log-in.succeeded",
+    assert [each for each in entries if "login" in each or "failed" in each] == [
+        ": login.failed", "alice: login.succeeded", ": second-factor.failed",
+        "alice: login.succeeded",
     ]  # fmt: skip
     counted = {dict(labels)["outcome"]: number for (name, labels), number in drain().items()
                if name == "pitwall_logins_total"}  # fmt: skip
     assert counted == {"wrong_password": 4, "success": 2, "wrong_code": 1}
-    assert caplog.text.count("a log-in failed (wrong password): user alice from 127.0.0.1") == 3
-    assert "a log-in failed (wrong password): an unknown username" in caplog.text
+    assert caplog.text.count("a login failed (wrong password): user alice from 127.0.0.1") == 3
+    assert "a login failed (wrong password): an unknown username" in caplog.text
     assert "my-password-by-mistake" not in caplog.text
     assert "guess" not in caplog.text
 

@@ -209,12 +209,12 @@ def test_alerts_are_filtered_and_changed_in_bulk(
     assert bob.post(change, both | {"until": "2099-01-01"}).status_code == 403
     assert mallory.post(change, both).status_code in (404, 422)
     refused = alice.post(change, both)
-    assert (refused.status_code, "choose the end date" in refused.content.decode()) == (422, True)
+    assert (refused.status_code, "Choose the end date" in refused.content.decode()) == (422, True)
     assert alice.post(change, {"do": "confirm"}).status_code == 422
 
     soon = f"{utc_now() + timedelta(days=2):%Y-%m-%d}"
     partly = alice.post(f"{change}?state=all", both | {"until": soon})
-    assert "1 of 2 done. this alert is already resolved" in partly.content.decode()
+    assert "1 of 2 alerts changed. This alert is already resolved" in partly.content.decode()
     assert soon in text(alice, f"{url}?state=silenced&owner=nobody")
     assert "No alerts match these filters" in text(alice, f"{url}?state=silenced&owner=me")
     answer = alice.post(f"{change}?owner=me", {"alert": alert.pk, "do": "confirm", "note": "real"})
@@ -283,4 +283,4 @@ def test_a_note_with_a_nul_byte_is_refused(alert: Alert, alice: Client) -> None:
     """PostgreSQL cannot store one. The page reads this field without a form."""
     response = alice.post(reverse("alert", args=[alert.pk]), {"do": "note", "note": "a\0b"})
     assert response.status_code == 400
-    assert response.content == b"the field note has a NUL byte: remove it\n"
+    assert response.content == b"The field note contains a NUL byte. Remove it.\n"

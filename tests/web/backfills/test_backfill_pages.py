@@ -34,11 +34,11 @@ def test_the_estimate_comes_first_and_the_start_queues_one_run_per_commit(world,
 def test_the_page_shows_why_a_commit_failed_and_why_others_were_left_out(world, alice):
     Point.objects.all().delete()
     alice.post(reverse("backfill-new"), build_form(count="1", start="true"))
-    Job.objects.update(state="failed", message="the build failed: no such file")
+    Job.objects.update(state="failed", message="The build failed: no such file")
     Run.objects.update(state="failed")
     alice.post(reverse("backfill-new"), build_form(again="", start="true"))
     newest, oldest = Backfill.objects.order_by("-created_at")
-    assert "the build failed: no such file" in get_text(
+    assert "The build failed: no such file" in get_text(
         alice.get(reverse("backfill", args=[oldest.pk]))
     )
     shown = get_text(alice.get(reverse("backfill", args=[newest.pk])))
@@ -49,14 +49,14 @@ def test_a_repeated_start_is_refused_and_keeps_what_was_typed(world, alice):
     alice.post(reverse("backfill-new"), build_form(start="true"))
     page = alice.post(reverse("backfill-new"), build_form(start="true"))
     assert page.status_code == 422
-    assert "no commit is left to measure: already in another backfill" in get_text(page)
+    assert "No commit is left to measure: already in another backfill" in get_text(page)
     assert 'name="count" value="3"' in page.content.decode()
 
 
 @pytest.mark.parametrize(
     ("changes", "field", "part"),
     [
-        ({"source": "range"}, "since", "name the first commit"),
+        ({"source": "range"}, "since", "Name the first commit"),
         ({"branch": "nope"}, "branch", "nope"),
         ({"hosts": []}, "hosts", "Choose at least one host"),
     ],

@@ -43,7 +43,7 @@ def test_an_unchanged_definition_creates_no_version(world: World, alice: Client)
     [
         ("duration_s: 0.6", "duration_s: soon", "load.duration_s"),
         ("connections: [4]", "connections: []", "matrix.connections"),
-        ("version: 1", "version: [", "not valid YAML: line"),
+        ("version: 1", "version: [", "Not valid YAML: line"),
     ],
 )
 def test_an_error_shows_the_path_into_the_file(
@@ -77,7 +77,7 @@ def test_an_invalid_name_is_shown_at_its_field(world: World, alice: Client) -> N
     data = {"project": "server", "slug": "Hello World", "source": DEFINITION}
     answer = alice.post(reverse("benchmark-new"), data)
 
-    assert "expected lower-case letters" in field_error(answer, "slug")
+    assert "Expected lower-case letters" in field_error(answer, "slug")
 
 
 def test_viewers_read_but_do_not_change_definitions(world: World, bob: Client) -> None:
@@ -115,8 +115,8 @@ def test_a_project_is_added(personas: Personas, alice: Client, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("no-repository", "expected a repository address"),
-        ("ext::sh -c id", "expected a repository"),
+        ("no-repository", "Expected a repository address"),
+        ("ext::sh -c id", "Expected a repository"),
     ],
 )
 def test_an_invalid_repository_is_shown_at_its_field(

@@ -123,10 +123,10 @@ def test_a_new_run_names_the_source_of_its_definition(
 def test_a_repository_without_definitions_is_reported(world: World, alice: Client) -> None:
     address = reverse("project-import", args=["server"])
     assert "No definition at" in alice.get(address).content.decode()
-    assert "there is no commit" in alice.get(address, {"ref": "nowhere"}).content.decode()
+    assert "There is no commit" in alice.get(address, {"ref": "nowhere"}).content.decode()
     refused = alice.post(address, {"path": ".pitwall/other.yaml"})
     assert refused.status_code == 422
-    assert "there is no file .pitwall/other.yaml" in refused.content.decode()
+    assert "There is no file .pitwall/other.yaml" in refused.content.decode()
 
 
 @pytest.mark.parametrize("slug", SUITES)
@@ -171,7 +171,7 @@ def test_a_page_view_requests_no_fetch_of_an_unknown_name(world: World) -> None:
     requested = Fetch.objects.get().requested_at
     page = bare.get(address, {"ref": "nowhere"})
     assert page.status_code == 200
-    assert "there is no commit, branch or tag nowhere" in page.content.decode()
+    assert "There is no commit, branch or tag nowhere" in page.content.decode()
     fetch = Fetch.objects.get()
     assert (fetch.requested_at, fetch.next_at) == (requested, None)
 

@@ -37,7 +37,7 @@ def test_a_delivery_is_sent_shown_and_redelivered(personas: Personas, alice: Cli
         [due] = load_due_delivery_ids(utc_now())
         deliver(due, utc_now())
         page = alice.get(tested.headers["Location"]).content.decode()
-        assert "the server answered with status 500" in page
+        assert "The server answered with status 500" in page
         assert f"Pitwall-Delivery: {delivery.pk}" in page
         assert "This channel works" in page
         assert "s3cret" not in page

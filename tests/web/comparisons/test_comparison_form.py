@@ -53,7 +53,7 @@ def test_mismatches_are_shown_at_the_top(world: World, alice: Client) -> None:
     assert elements(page, ".mismatches ~ section table.compared")
     assert "duration_s: 0.7" in page
     assert "Definition: 1 → 2" in page
-    assert "! unpaired" in page
+    assert "! unpaired" in get_text(page)
 
 
 def test_a_contender_without_a_commit_inherits_the_baseline(world: World, alice: Client) -> None:

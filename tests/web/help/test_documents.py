@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.urls import reverse
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
@@ -122,10 +123,34 @@ def test_every_term_has_an_anchor_in_the_glossary(client: Client) -> None:
 def test_templates_explain_only_terms_of_the_glossary() -> None:
     templates = (settings.BASE_DIR / "templates").rglob("*.html")
     used = {
-        term for path in templates for term in re.findall(r'\{% term "([^"]+)"', path.read_text())
+        term
+        for path in templates
+        for term in re.findall(r'(?:\{% term(?:_mark)?|\bterm=) ?"([^"]+)"', path.read_text())
     }
     assert used
     assert used <= set(load_terms())
+
+
+@pytest.mark.parametrize(
+    ("name", "terms"),
+    [
+        ("run-new", {"contender", "baseline", "round", "case"}),
+        ("compare", {"contender", "baseline"}),
+        ("compare-choose", {"contender", "baseline"}),
+        ("settings-quotas", {"quota"}),
+        ("validity", {"validity", "trial"}),
+    ],
+)
+def test_a_page_explains_its_terms(world: World, alice: Client, name: str, terms: set[str]) -> None:
+    world.measure_run(1000, 900)
+    links = values(alice.get(reverse(name)), "main a:is(.term, .term-mark)", "href")
+    assert {each.rpartition("#")[2] for each in links} >= terms
+
+
+def test_a_run_explains_its_terms(world: World, alice: Client) -> None:
+    run = world.measure_run(1000, 900)
+    links = values(alice.get(reverse("run", args=[run.pk])), "main a.term", "href")
+    assert {each.rpartition("#")[2] for each in links} >= {"round", "baseline", "case", "trial"}
 
 
 def test_a_term_links_to_its_entry_and_shows_it(world: World, alice: Client) -> None:

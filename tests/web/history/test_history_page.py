@@ -86,7 +86,7 @@ def test_an_unknown_benchmark_is_not_found(world: World, alice: Client) -> None:
     answer = alice.get(reverse("history"), {"benchmark": "server/none"})
 
     assert answer.status_code == 404
-    assert "the team has no benchmark none" in answer.content.decode()
+    assert "The team has no benchmark none" in answer.content.decode()
 
 
 def test_several_metrics_have_a_chart_each(world: World, alice: Client) -> None:
@@ -223,7 +223,7 @@ def test_cached_parts_are_rendered_again_after_a_change(world: World, alice: Cli
 
     change = _change(world, 1, state="open")
     assert len(load_data()["changes"]) == 1
-    assert "certain, open" in _page(alice).content.decode() != page
+    assert "certain, not confirmed" in _page(alice).content.decode() != page
     ChangePoint.objects.filter(pk=change.pk).update(state="refuted")
     assert load_data()["changes"][0]["state"] == "refuted"
     assert "certain, refuted" in _page(alice).content.decode()

@@ -70,9 +70,9 @@ def test_a_host_is_added_without_a_profile(
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("name", "Rack 1", "expected lower-case letters, digits and dashes"),
-        ("address", "-oProxyCommand=x", "expected a host name or an IP address"),
-        ("login", "root; id", "expected a user name of the host"),
+        ("name", "Rack 1", "Expected lower-case letters, digits and dashes"),
+        ("address", "-oProxyCommand=x", "Expected a host name or an IP address"),
+        ("login", "root; id", "Expected a user name of the host"),
         ("run_as", "root", "must not run as root"),
         ("port", "0", "greater than or equal to 1"),
         ("private_key", "ssh-ed25519 AAAA", "This is a public key"),
@@ -145,7 +145,10 @@ def test_a_profile_is_added(personas: Personas, alice: Client, bob: Client) -> N
     assert bob.post(reverse("profiles"), {**data, "slug": "other"}).status_code == 403
     wrong = alice.post(reverse("profiles"), {**data, "slug": "Not a slug"})
     assert wrong.status_code == 422
-    assert "expected lower-case letters" in wrong.content.decode()
+    assert "Expected lower-case letters" in wrong.content.decode()
+    both = alice.post(reverse("profiles"), {"slug": "Not a slug", "name": ""})
+    assert "Expected lower-case letters" in field_error(both, "slug")
+    assert "This field is required" in field_error(both, "name")
 
 
 def test_a_profile_keeps_its_short_name_and_the_exact_size_of_its_memory(
@@ -181,7 +184,7 @@ def test_only_a_profile_without_hosts_is_deleted(
     assert "Hosts 1 here" in get_text(alice.get(used))
     refused = alice.post(used)
     assert refused.status_code == 409
-    assert "hosts have the profile any: here" in refused.content.decode()
+    assert "Hosts have the profile any: here" in refused.content.decode()
     for client, status in ((bob, 403), (mallory, 404)):
         assert client.get(spare).status_code == status
         assert client.post(spare).status_code == status

@@ -11,10 +11,11 @@ from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import advance_golden_checks
 from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
+from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
-from orchestrator.web.hosts.facts import describe_clock_offset, format_fact_value, group_facts
+from orchestrator.web.hosts.facts import describe_clock_offset, group_facts
 from orchestrator.web.sparklines import build_sparkline
 from tests.support.factories import (
     Personas,
@@ -141,8 +142,8 @@ def test_host_settings_are_changed(world: World, alice: Client) -> None:
     ("changes", "field", "words"),
     [
         ({"open_hours": "weekends"}, "open_hours", "expected days such as"),
-        ({"timezone": "Vienna"}, "timezone", "expected a time zone"),
-        ({"tags": "a b"}, "tags", "expected a tag"),
+        ({"timezone": "Vienna"}, "timezone", "Expected a time zone"),
+        ({"tags": "a b"}, "tags", "Expected a tag"),
         ({"disk_limit_gib": ""}, "disk_limit_gib", "required"),
         ({"tuning_swappiness": "many"}, "tuning_swappiness", "a number from 0 to 200"),
         ({"tuning_turbo": "fast"}, "tuning_turbo", "valid choice"),
@@ -361,6 +362,10 @@ def test_the_profile_form_has_the_current_values(
         ("cores", 8, "8"),
         ("secure", True, "yes"),
         ("kernel", "6.1", "6.1"),
+        ("smt", "notsupported", "not supported"),
+        ("virtualisation", "kvm", "KVM"),
+        ("container", "none", "none"),
+        ("battery_percent", 80, "80 %"),
         ("nothing", [], "–"),
         ("disks", {"sda": 5}, "sda: 5"),
     ],

@@ -53,7 +53,7 @@ def test_what_needs_a_definition_does_not_offer_it(world: World, alice: Client) 
         assert "(server/hello)" in get_text(answer)
     answer = alice.get("/reports/new?benchmark=server/a-first-one")
     assert answer.status_code == 404
-    assert "the benchmark a-first-one has no definition yet" in get_text(answer)
+    assert "The benchmark a-first-one has no definition yet" in get_text(answer)
 
 
 def test_the_api_answers_for_the_benchmark(world: World) -> None:

@@ -50,7 +50,7 @@ def test_a_history_is_previewed_and_imported(world: World, alice: Client) -> Non
     for words in (
         "Ready to import", "Format github-action-benchmark", "Values 8 in 2 series",
         "Measured 2025-03-01 to 2025-03-04", "3 of 4 are in the repository of server",
-        "pipeline 2 8 new", "1 commits with 2 values are unknown", "Change 3 " + "e" * 40,
+        "pipeline 2 8 new", "1 commit with 2 values is unknown", "Change 3 " + "e" * 40,
         "Keep them as reported commits with their dates", "Import 8 values",
     ):  # fmt: skip
         assert words in page
@@ -155,7 +155,7 @@ def test_a_start_without_a_choice_is_refused_on_the_page(world: World, alice: Cl
     assert "This field is required." in get_text(alice.post(address))
     refused = alice.post(address, {"unknown_commits": "skip"})
     assert refused.status_code == 422
-    assert "none of the 1 commits is in the repository of server" in get_text(refused)
+    assert "No commit of the file is in the repository of server" in get_text(refused)
     assert alice.post(address, {"unknown_commits": "keep"}).status_code == 302
     again = alice.post(address, {"unknown_commits": "keep"})
     assert "only one that is ready can be started" in get_text(again)

@@ -93,4 +93,4 @@ def test_a_taken_short_name_is_explained(world: World, alice: Client) -> None:
     alice.post(reverse("project-new"), {**again, "default_branch": "main"})
     answer = alice.post(reverse("project-restore", args=[pk]))
     assert answer.status_code == 409
-    assert "the team has another project server now" in answer.content.decode()
+    assert "The team has another project server now" in answer.content.decode()

@@ -40,7 +40,7 @@ def test_an_admin_changes_the_retention(world: World, alice: Client) -> None:
 def test_an_error_is_shown_at_its_field(world: World, alice: Client) -> None:
     answer = alice.post(PAGE, {**FORM, "trials_days": "5"})
     assert answer.status_code == 422
-    assert "single trials cannot go before distributions" in answer.content.decode()
+    assert "Single trials cannot go before distributions" in answer.content.decode()
     assert not Retention.objects.exists()
 
 
@@ -83,7 +83,7 @@ def test_a_pin_without_a_commit_is_refused(world: World, alice: Client) -> None:
     pins = reverse("project-pin", args=["server"])
     answer = alice.post(pins, {"ref": "nowhere", "reason": "x"})
     assert answer.status_code == 422
-    assert "there is no commit, branch or tag nowhere" in answer.content.decode()
+    assert "There is no commit, branch or tag nowhere" in answer.content.decode()
 
 
 def test_the_project_page_reports_removed_data(world: World, bob: Client) -> None:

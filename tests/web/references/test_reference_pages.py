@@ -127,15 +127,15 @@ def test_an_upload_fills_in_missing_fields(alice: Client) -> None:
 @pytest.mark.parametrize(
     ("content", "changes", "words"),
     [
-        (b"metric,value\nx,much\n", {}, "line 2, value: expected a number"),
-        (b"metric,value\n", {}, "this file has no reference results"),
+        (b"metric,value\nx,much\n", {}, "Line 2, value: expected a number"),
+        (b"metric,value\n", {}, "This file has no reference results"),
         (b"", {}, "The submitted file is empty"),
         (CSV.encode(), {"format": "asv"}, "JSON"),
         (CSV.encode(), {"format": "excel"}, "Select a valid choice"),
         (
             CSV.encode(),
             {"unknown": "none"},
-            "expected numbers separated by commas, such as -1, 0; got none.",
+            "Expected numbers separated by commas, such as -1, 0; got none.",
         ),
         (CSV.encode(), {"source": "x" * 101}, "at most 100 characters"),
     ],

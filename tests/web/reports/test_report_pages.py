@@ -12,7 +12,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.reports.models import SavedReport
 from orchestrator.reports.saved_reports import save_report
 from tests.support.factories import finish_run, make_local_host, make_run
-from tests.support.html_pages import get_text, values
+from tests.support.html_pages import element, get_text, values
 from tests.support.world import World
 
 TEXT = """\
@@ -81,7 +81,7 @@ def test_the_address_of_a_report_selects_another_commit(
     saved: SavedReport, world: World, alice: Client
 ) -> None:
     page = fetch_page(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
-    assert "1000" in page
+    assert "1\u202f000" in page
     assert world.shas[0][:10] in page
     assert "only <a" in fetch_page(alice, f"/reports/fast/?run={world.run.pk}")
     assert fetch_page(alice, "/reports/fast/?run=none", 404)
@@ -98,6 +98,7 @@ def test_dimensions_are_selected_by_a_form(world: World, alice: Client) -> None:
     )
     assert "latency.p12 (ms)" in page or "Latency p12 (ms)" in page
     assert page.count("data-source") == 1
+    assert "geometric mean" in get_text(element(page, "table.pivot thead"))
     assert "Save report" in page
     usual = fetch_page(alice, "/reports/new")
     assert "Requests per second" in usual

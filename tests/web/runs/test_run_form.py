@@ -75,14 +75,14 @@ def test_the_preview_is_a_whole_page_without_scripts(world: World, alice: Client
 def test_too_few_rounds_give_a_warning(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, rounds="2"), **HTMX).content.decode()
 
-    assert "with 2 rounds no verdict is possible" in panel
+    assert "With 2 rounds no verdict is possible" in panel
 
 
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("baseline", "no-such-branch", "there is no commit, branch or tag no-such-branch"),
-        ("contender", "no-such-branch", "there is no commit, branch or tag no-such-branch"),
+        ("baseline", "no-such-branch", "There is no commit, branch or tag no-such-branch"),
+        ("contender", "no-such-branch", "There is no commit, branch or tag no-such-branch"),
         ("rounds", "0", "greater than or equal to 1"),
         ("hosts", ["elsewhere"], "There is no host elsewhere"),
     ],
@@ -476,7 +476,7 @@ def test_an_invalid_expression_is_shown_at_its_field(world: World, alice: Client
     data = _data(world, cases="speed == 1")
     preview = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
 
-    assert "there is no axis or label speed" in field_error(preview, "cases")
+    assert "There is no axis or label speed" in field_error(preview, "cases")
     assert alice.post(reverse("run-new"), data).status_code == 422
 
 
@@ -573,7 +573,7 @@ def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -
     Host.objects.filter(pk=world.host.pk).update(name="there")
     make_local_host(world.alice)
     page = alice.post(reverse("run-new"), data).content.decode()
-    assert "the noise of here with this benchmark is unknown" in field_error(page, "resolution")
+    assert "The noise of here with this benchmark is unknown" in field_error(page, "resolution")
 
 
 def test_the_expected_end_of_a_run_is_shown(world: World, alice: Client) -> None:

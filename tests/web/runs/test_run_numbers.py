@@ -42,7 +42,7 @@ def _invalidate(run: Run, *, variant: int, rounds: int) -> None:
 def test_cells_show_the_medians_of_their_usable_trials(world: World, alice: Client) -> None:
     page = _show(alice, world.run)
     legend = (
-        "Medians of the usable trials: Requests per second · Latency p50 (closed loop) · "
+        "Medians of the usable trials : Requests per second · Latency p50 (closed loop) · "
         "Server CPU per 1,000 requests."
     )
 

@@ -128,7 +128,7 @@ def test_an_ended_run_cannot_be_cancelled(world: World, alice: Client) -> None:
     answer = alice.post(reverse("run-cancel", args=[world.run.pk]))
 
     assert answer.status_code == 409
-    assert "this run has already ended" in answer.content.decode()
+    assert "This run has already ended" in answer.content.decode()
 
 
 def test_viewers_and_strangers_cannot_cancel(world: World, bob: Client, mallory: Client) -> None:

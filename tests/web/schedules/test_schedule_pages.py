@@ -51,9 +51,9 @@ def test_the_last_run_is_a_link(world: World, alice: Client) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("cron", "every day", "expected five cron fields"),
+        ("cron", "every day", "Expected five cron fields"),
         ("hosts", [], "Choose at least one host"),
-        ("baseline", "gone", "there is no commit, branch or tag gone"),
+        ("baseline", "gone", "There is no commit, branch or tag gone"),
     ],
 )
 def test_an_error_is_shown_at_its_field(
@@ -111,10 +111,10 @@ def test_the_run_form_creates_schedules(world: World, alice: Client) -> None:
 
 def test_missing_fields_of_a_schedule_are_reported(world: World, alice: Client) -> None:
     for changes, field, words in (
-        ({"when": "commits", "branch": "gone"}, "branch", "there is no"),
+        ({"when": "commits", "branch": "gone"}, "branch", "There is no"),
         ({"when": "commits", "branch": ""}, "branch", "Enter a branch"),
         ({"when": "nightly", "at": ""}, "at", "Enter a time"),
-        ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds detect"),
+        ({"until": "resolution", "resolution": "0.02"}, "resolution", "Not even 100 rounds detect"),
     ):
         answer = alice.post(reverse("run-new"), _data(**changes))
         assert words in field_error(answer, field)
