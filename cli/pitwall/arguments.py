@@ -34,6 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_wait(commands.add_parser("wait", help="wait until a run has ended"))
     _backfill(commands.add_parser("backfill", help="measure earlier commits, one run each"))
     _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
+    _propose(commands.add_parser("propose", help="write a definition for a repository"))
     _import(commands.add_parser("import", help="send finished results, or a history, from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
     hosts = commands.add_parser("hosts", help="list the team's hosts, and which are free")
@@ -123,6 +124,14 @@ def _compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "--append", metavar="FILE", help="append the Markdown to this file, such as a CI summary"
     )
+
+
+def _propose(propose: argparse.ArgumentParser) -> None:
+    propose.add_argument("project", metavar="PROJECT", help="its repository is inspected")
+    propose.add_argument(
+        "--ref", metavar="REF", help="branch, tag or hash (default: the default branch)"
+    )
+    propose.add_argument("--json", action="store_true", help="print the response of the API")
 
 
 def _import(files: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ from .following import wait_for_end
 from .history_import import send_histories
 from .hosts import list_hosts
 from .local import measure_here
+from .proposing import propose
 from .starting import start_run
 
 
@@ -64,6 +65,8 @@ def _run_command(args: argparse.Namespace, progress: Progress) -> int:
         return _wait_for_run(args, client, progress)
     if args.command == "compare":
         return compare(args, client)
+    if args.command == "propose":
+        return propose(args, client, progress)
     if args.command == "import":
         send = send_histories if args.as_history else send_files
         return send(args, client, progress)

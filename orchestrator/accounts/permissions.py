@@ -163,6 +163,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /projects/{project}/forge/requests
         GET /benchmark-requests/{request_id}
         GET /projects/{project}/pins
+        GET /projects/{project}/proposal
         GET /projects/{project}/repository-access
         GET /projects/{project}/removals
         GET /projects/{project}/retention
@@ -266,6 +267,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PUT /benchmarks/{project}/{benchmark}/cases/{case}/visibility
         POST /benchmarks/{project}/{benchmark}/definitions
         POST /benchmarks/{project}/{benchmark}/repository-definition
+        POST /benchmarks/{project}/{benchmark}/try
         POST /change-points/{change_id}/dismiss
         POST /projects/{project}/fetch
         POST /projects/{project}/imports

@@ -37,14 +37,14 @@ _STATUS = {HTTPStatus.UNPROCESSABLE_ENTITY: HTTPStatus.BAD_REQUEST}
 @require_POST
 def add_results(request: HttpRequest) -> HttpResponse:
     """Store the results in the form field `json`: one or a list of them."""
-    return _answer(request, _read_json, "All result data saved successfully\n")
+    return _answer(request, read_form_json, "All result data saved successfully\n")
 
 
 @csrf_exempt
 @require_POST
 def add_result(request: HttpRequest) -> HttpResponse:
     """Store the result whose fields are those of the form."""
-    return _answer(request, _read_fields, "Result data saved successfully\n")
+    return _answer(request, read_form_fields, "Result data saved successfully\n")
 
 
 def _answer(
@@ -89,14 +89,16 @@ def _read_token(request: HttpRequest) -> str:
     return password
 
 
-def _read_json(request: HttpRequest) -> bytes:
+def read_form_json(request: HttpRequest) -> bytes:
+    """Return the JSON of the form field; InvalidRequestError if it is missing."""
     text = request.POST.get("json")
     if text is None:
         raise InvalidRequestError("the form field json is missing", field="json")
     return text.encode(errors="surrogatepass")
 
 
-def _read_fields(request: HttpRequest) -> bytes:
+def read_form_fields(request: HttpRequest) -> bytes:
+    """Return the fields of the form as JSON."""
     return json.dumps(request.POST.dict()).encode()
 
 

@@ -23,6 +23,7 @@ from orchestrator.api.routers import (
     latencies,
     load_tools,
     projects,
+    proposals,
     pull_requests,
     references,
     reports,
@@ -57,9 +58,9 @@ api.add_decorator(run_once, mode="operation")
 api.add_decorator(wrap_operation, mode="view")
 PARTS = (
     runs, schedules, backfills, builds, comparisons, histories, latencies, reports, results,
-    catalogue, projects, references, load_tools, hosts, fleet, calibrations, trials, retention,
-    changes, annotations, team, pull_requests, channels, forges, repository_access, sharing,
-    validity, deletions, unknown,
+    catalogue, proposals, projects, references, load_tools, hosts, fleet, calibrations, trials,
+    retention, changes, annotations, team, pull_requests, channels, forges, repository_access,
+    sharing, validity, deletions, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -18,7 +18,6 @@ from orchestrator.benchmarks.filing import (
 )
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.refs import get_mirror_path, open_repository
-from orchestrator.benchmarks.selectors import LEAST_DIGITS
 from orchestrator.core.errors import InvalidRequestError
 
 _HASH = re.compile(r"[0-9a-f]{7,40}")
@@ -90,13 +89,11 @@ def _open_lookup(project: Project) -> CommitLookup | None:
 
 def _match_stored(project: Project, prefixes: Collection[str]) -> dict[str, str]:
     """Match with rows: commits that clients reported, or that a branch has lost."""
-    buckets: dict[str, list[str]] = {}
-    for prefix in prefixes:
-        buckets.setdefault(prefix[:LEAST_DIGITS], []).append(prefix)
+    wanted, lengths = set(prefixes), sorted({len(each) for each in prefixes})
     matches: dict[str, set[str]] = {}
     for sha in project.commits.values_list("sha", flat=True).iterator():
-        for prefix in buckets.get(sha[:LEAST_DIGITS], ()):
-            if sha.startswith(prefix):
+        for prefix in (sha[:length] for length in lengths):
+            if prefix in wanted:
                 matches.setdefault(prefix, set()).add(sha)
     return {prefix: shas.pop() for prefix, shas in matches.items() if len(shas) == 1}
 

@@ -11,11 +11,10 @@ from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.reported_commits import ReportedCommit, build_reported_commit
 from orchestrator.core.clock import utc_now
 
-#: Make room for new commits: each anchor is a position at which one of them is inserted.
+#: Make room for new commits: each anchor is a position at which one of them is inserted. The
+#: anchors are sorted; width_bucket searches the number of those that are not greater.
 _SHIFT = """
-UPDATE benchmarks_commit SET position = position + (
-    SELECT count(*) FROM unnest(%s::int[]) anchor WHERE anchor <= position
-)
+UPDATE benchmarks_commit SET position = position + width_bucket(position, %s::int[])
 WHERE project_id = %s AND position >= %s
 """
 

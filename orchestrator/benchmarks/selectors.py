@@ -68,11 +68,17 @@ def load_defined_benchmarks(member: Member) -> QuerySet[Benchmark]:
 
 def load_benchmarks_with_versions(member: Member) -> QuerySet[Any]:
     """Return benchmarks with their cases, and the number of the newest definition as `version`."""
-    return (
-        load_benchmarks(member)
-        .annotate(version=Max("definitions__version"))
-        .prefetch_related("cases")
-    )
+    return _add_version(load_benchmarks(member))
+
+
+def load_benchmark_with_version(member: Member, slug: str, project: str) -> Any:
+    """Return one of them, also a draft."""
+    chosen = _load_with_drafts(member).filter(pk=load_benchmark(member, slug, project).pk)
+    return _add_version(chosen).get()
+
+
+def _add_version(rows: QuerySet[Benchmark]) -> QuerySet[Any]:
+    return rows.annotate(version=Max("definitions__version")).prefetch_related("cases")
 
 
 def load_benchmark(member: Member, slug: str, project: str | None = None) -> Benchmark:

@@ -21,6 +21,7 @@ from orchestrator.forges.webhooks import delete_old_webhooks
 from orchestrator.measurements.import_steps import import_some, prune_imports
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.segmentation import detect_next_series
+from orchestrator.retention.abandoned_drafts import delete_abandoned_drafts
 from orchestrator.retention.deletions import remove_deleted
 from orchestrator.retention.pruning import prune_due
 from orchestrator.retention.storage import measure_stale
@@ -154,8 +155,10 @@ def fetch_repositories() -> None:
 def prune_results() -> None:
     """Remove some of the data beyond the retention of projects, and of what was deleted long ago.
 
-    The next tick continues. Then update the storage use of teams with a storage quota.
+    Abandoned drafts are deleted first. The next tick continues. Then update the storage use of
+    teams with a storage quota.
     """
+    delete_abandoned_drafts(utc_now())
     prune_due(utc_now())
     remove_deleted(utc_now())
     measure_stale(utc_now())

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Any
 
 from orchestrator.importers.document import FileFaultError, Node, parse_document
-from orchestrator.importers.rows import Better, Row, Scalar, build_row
+from orchestrator.importers.rows import MOST_PARAMETERS, Better, Row, Scalar, build_row
 
+#: Combinations of the parameters of one benchmark.
+_MOST_CASES = 20_000
 #: Prefix of a benchmark's name → (metric, unit, better).
 _KINDS: dict[str, tuple[str, str, Better]] = {
     "time": ("time", "s", "lower"),
@@ -81,6 +84,10 @@ def _list_cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str,
     if params is None or params.value is None:
         return [named]
     axes = [[value.text() for value in axis.items()] for axis in params.items()]
+    if len(axes) > MOST_PARAMETERS or prod(map(len, axes)) > _MOST_CASES:
+        raise params.fault(
+            f"expected at most {MOST_PARAMETERS} parameters and {_MOST_CASES} combinations of them"
+        )
     return [
         {**named, **{f"param{place}": value for place, value in enumerate(values, 1)}}
         for values in product(*axes)

@@ -70,8 +70,12 @@ def _read_mean(stats: Node) -> Figure:
     if mean is not None:
         return mean.figure()
     data = stats.get("data")
-    values = [] if data is None else [each.number() for each in data.items()]
-    return (fmean(values), "") if values else (None, "null")
+    if data is None or not data.value:
+        return None, "null"
+    try:
+        return fmean(each.number() for each in data.items()), ""
+    except OverflowError as error:
+        raise data.fault("expected numbers whose mean can be stored") from error
 
 
 def _read_commit(result: Node) -> dict[str, Any]:

@@ -129,9 +129,10 @@ def parse_instant(text: str) -> datetime | None:
     """Return an aware instant; None if the text is none. Without a time zone it is UTC."""
     try:
         instant = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
-    except ValueError:
+        return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        # In UTC, the first and the last hours of all years may be outside of them.
         return None
-    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def _number(text: str) -> float | None:

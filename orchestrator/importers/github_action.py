@@ -67,7 +67,7 @@ def _iterate_rows(bench: Node, tool: str, fields: dict[str, Any]) -> Iterator[Ro
     )
     spread = bench.get("range")
     if spread is not None:
-        figure, is_share = _parse_spread(spread.text())
+        figure, is_share = _parse_spread(spread)
         yield build_row(kind, figure, "%" if is_share else unit, **more, statistic="range")
 
 
@@ -77,9 +77,9 @@ def _derive_better(tool: str, kind: str) -> Better:
     return "lower" if tool in _LOWER or kind == "time" else ""
 
 
-def _parse_spread(text: str) -> tuple[Figure, bool]:
+def _parse_spread(spread: Node) -> tuple[Figure, bool]:
     """Return `± 41739` or `3.5%` as a value; other text is stored without a value."""
-    match = _SPREAD.match(text.strip())
+    match = _SPREAD.match(spread.text().strip())
     if match is None:
-        return (None, text), False
-    return (float(match[1].replace(",", "")), ""), bool(match[2])
+        return (None, spread.text()), False
+    return Node(match[1].replace(",", ""), spread.path).figure(), bool(match[2])

@@ -1,7 +1,7 @@
 """Turn the rows of a file into values of series: metric, case, host, benchmark and commit."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -11,14 +11,16 @@ from orchestrator.core.storable_text import check_storable
 from orchestrator.importers.asv_folder import read_folder
 from orchestrator.importers.recognition import recognise_format
 from orchestrator.importers.registry import HISTORY_FORMATS, Format
-from orchestrator.importers.rows import Better, Row, Scalar
+from orchestrator.importers.rows import Better, Row, Scalar, limit_rows
 from orchestrator.importers.units import convert_to_base
 from orchestrator.importers.uploaded_files import unpack_files
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.script_metrics import PREFIX
 
-#: The most values of a history.
+#: The most values of a history, fields and lists of its files, and benchmarks or hosts.
 MOST_VALUES = 200_000
+MOST_PARTS = 8_000_000
+MOST_NAMES = 500
 #: Statistics that describe the spread of a value; they are no values of a series.
 SPREAD = frozenset({"range", "sd", "min", "max", "q1", "q3", "iqr", "lower", "upper"})
 #: Formats whose results may have other statistics than one main value: `median of 3`.
@@ -81,10 +83,11 @@ def read_history(name: str, content: bytes, options: HistoryOptions) -> HistoryF
     files = unpack_files(name, content)
     if not files:
         raise InvalidRequestError(f"{name} has no files", field="file")
+    _check_parts(files)
     chosen = get_history_format(options.format or recognise_format(files))
     values: list[HistoryValue] = []
     unknown = spread = 0
-    for number, row in enumerate(_read_rows(chosen, files), 1):
+    for number, row in enumerate(limit_rows(_read_rows(chosen, files)), 1):
         if _is_spread(row, chosen):
             spread += 1
         elif row.value is None:
@@ -97,7 +100,30 @@ def read_history(name: str, content: bytes, options: HistoryOptions) -> HistoryF
             )
     if not values:
         raise InvalidRequestError(f"{name} has no values", field="file")
+    _check_names(values)
     return HistoryFile(format=chosen.name, values=tuple(values), unknown=unknown, spread=spread)
+
+
+def _check_parts(files: Mapping[str, bytes]) -> None:
+    """Refuse many small parts: each takes much more memory than in the file."""
+    parts = sum(content.count(mark) for content in files.values() for mark in (b",", b"[", b"{"))
+    if parts > MOST_PARTS:
+        raise InvalidRequestError(
+            f"a history has at most {MOST_PARTS} fields and lists; send it in parts", field="file"
+        )
+
+
+def _check_names(values: Sequence[HistoryValue]) -> None:
+    for kind, names in (
+        ("benchmark", {value.benchmark for value in values}),
+        ("host", {value.host for value in values}),
+    ):
+        if len(names) > MOST_NAMES:
+            raise InvalidRequestError(
+                f"the file names {len(names)} {kind}s, and a history has at most {MOST_NAMES}; "
+                f"name one {kind} for all results",
+                field=kind,
+            )
 
 
 def _is_spread(row: Row, chosen: Format) -> bool:
@@ -220,6 +246,9 @@ def _shorten(text: str) -> str:
 
 
 def _clean_line(text: str, most: int) -> str:
-    """Return the first line of a text, as far as the database can store it."""
-    line = text.partition("\n")[0].replace("\0", "")
+    """Return the first line of a text, as far as the database can store it.
+
+    A text may be long and belong to many values, so only its beginning is read.
+    """
+    line = text[: 2 * most].partition("\n")[0].replace("\0", "")
     return line.encode(errors="replace").decode()[:most].strip()

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,13 +57,14 @@ def _check(heading: list[str]) -> None:
     for needed in ("metric", "value"):
         if needed not in heading:
             raise FileFaultError("line 1", f"the column {needed} is missing")
+    occurrences = Counter(heading)
     for name in heading:
         if name not in COLUMNS and not (name.startswith(CASE) and name != CASE):
             known = ", ".join(COLUMNS)
             raise FileFaultError(
                 "line 1", f"the column {name!r} is unknown; known are {known} and case.<axis>"
             )
-        if heading.count(name) > 1:
+        if occurrences[name] > 1:
             raise FileFaultError("line 1", f"the column {name} occurs twice")
 
 

@@ -1,12 +1,19 @@
 """The result of every reader: one value per row, with all fields that identify it."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.units import convert
 from orchestrator.loadtools.metrics import find_metric
+
+#: Limits of a file.
+MOST_ROWS = 1_000_000
+MOST_PARAMETERS = 100
+LONGEST_NAME = 4_000
 
 Better = Literal["higher", "lower", ""]
 Scalar = str | int | float | bool
@@ -48,9 +55,44 @@ def build_row(metric: str, figure: Figure, unit: str, **fields: Any) -> Row:
     """
     value, sentinel = figure
     ours = find_metric(metric)
-    if ours is None:
-        return Row(metric=metric, value=value, sentinel=sentinel, unit=unit, **fields)
-    if value is not None:
-        value = convert(value, unit, ours.unit)
-    known = {**fields, "unit": ours.unit, "better": ours.better}
+    known = {**fields, "unit": unit}
+    if ours is not None:
+        known |= {"unit": ours.unit, "better": ours.better}
+        value = None if value is None else convert(value, unit, ours.unit)
+    if value is not None and not math.isfinite(value):
+        value, sentinel = None, str(value)
     return Row(metric=metric, value=value, sentinel=sentinel, **known)
+
+
+def limit_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows; raise InvalidRequestError beyond the limits of a file.
+
+    Small files can have many rows, and all of them can share one long name.
+    """
+    for number, row in enumerate(rows, 1):
+        if number > MOST_ROWS:
+            raise InvalidRequestError(
+                f"a file has at most {MOST_ROWS} results, with those without a value; send it in "
+                "parts",
+                field="file",
+            )
+        _check_names(row, f"result {number}")
+        yield row
+
+
+def _check_names(row: Row, place: str) -> None:
+    if len(row.parameters) > MOST_PARAMETERS:
+        raise InvalidRequestError(
+            f"{place}: expected at most {MOST_PARAMETERS} parameters, got {len(row.parameters)}",
+            field=place,
+        )
+    names = (
+        row.metric, row.unit, row.statistic, row.suite, row.environment, row.commit, row.branch,
+        *row.parameters, *row.parameters.values(),
+    )  # fmt: skip
+    for name in names:
+        if isinstance(name, str) and len(name) > LONGEST_NAME:
+            raise InvalidRequestError(
+                f"{place}: expected names of at most {LONGEST_NAME} characters, got {name[:40]}…",
+                field=place,
+            )

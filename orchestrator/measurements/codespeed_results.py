@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from django.db.models import QuerySet
+
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.fetch_requests import request_unknown
@@ -16,8 +18,9 @@ from orchestrator.importers.history_values import (
     build_slug,
     build_value,
 )
+from orchestrator.importers.rows import limit_rows
 from orchestrator.measurements.history_import import convert_plan
-from orchestrator.measurements.history_plan import plan_history
+from orchestrator.measurements.history_plan import build_results, plan_history
 from orchestrator.measurements.incoming import MOST_RESULTS
 from orchestrator.measurements.ingest import IngestResult, ingest_results
 
@@ -30,20 +33,26 @@ def store_codespeed_results(*, member: Member, content: bytes, token: str) -> In
     member.require(Role.MEMBER, to="send results")
     plans = [
         plan_history(_find_project(member, name), _build_file(values))
-        for name, values in _read_values(content).items()
+        for name, values in read_codespeed_values(content).items()
     ]
     for plan in plans:
         if plan.has_unknown_names and plan.project.repository_url:
             request_unknown(plan.project)
+    for plan in plans:
+        # Nothing is stored before all values are known to be storable.
+        list(build_results(plan, keep_unknown=True))
     results = [each for plan in plans for each in convert_plan(member, plan, keep_unknown=True)]
     return ingest_results(member=member, results=results, token=token)
 
 
-def _read_values(content: bytes) -> dict[str, list[HistoryValue]]:
-    """Map the names of projects to their values."""
+def read_codespeed_values(content: bytes) -> dict[str, list[HistoryValue]]:
+    """Map the names of projects to their values.
+
+    Raise InvalidRequestError for results that are not valid.
+    """
     by_project: dict[str, list[HistoryValue]] = defaultdict(list)
     count = 0
-    for row in codespeed.read(content):
+    for row in limit_rows(codespeed.read(content)):
         if row.statistic or row.value is None:
             continue
         count += 1
@@ -63,7 +72,7 @@ def _find_project(member: Member, name: str) -> Project:
     """Return the project with this name or slug; for a token of one project, always that one."""
     projects = load_projects(member)
     if member.project is not None:
-        return projects.get()
+        return _get_only(projects)
     matches = [each for each in projects if name in (each.slug, each.name)]
     matches = matches or [each for each in projects if each.slug == build_slug(name, "")]
     if len(matches) != 1:
@@ -73,3 +82,10 @@ def _find_project(member: Member, name: str) -> Project:
             "or use a token of one project"
         )
     return matches[0]
+
+
+def _get_only(projects: QuerySet[Project]) -> Project:
+    project = projects.first()
+    if project is None:
+        raise NotFoundError("the project of this token was deleted; restore it, or use another")
+    return project

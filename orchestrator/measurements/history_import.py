@@ -179,7 +179,10 @@ def convert_plan(member: Member, plan: HistoryPlan, *, keep_unknown: bool) -> It
 
 
 def provide_benchmarks(member: Member, project: Project, slugs: Sequence[str]) -> None:
-    """Create the benchmarks that the project does not have; they have no definition."""
+    """Create the benchmarks that the project does not have; they have no definition.
+
+    A draft of that name becomes a benchmark.
+    """
     member.require(Role.MEMBER, to="import results")
     for slug in slugs:
         benchmark, is_new = Benchmark.objects.get_or_create(
@@ -187,3 +190,5 @@ def provide_benchmarks(member: Member, project: Project, slugs: Sequence[str]) -
         )
         if is_new:
             record_audit(member=member, action="benchmark.imported", subject=benchmark)
+        elif benchmark.is_draft:
+            Benchmark.objects.filter(pk=benchmark.pk).update(is_draft=False)

@@ -1,7 +1,7 @@
 """Resolve the names in a client's results to row ids, and create rows for new names.
 
-Facts that never change are remembered in the process: the id of a benchmark, host, commit or case
-of a name. Permission to write is never remembered.
+Facts that never change are remembered in the process: the id of a host, commit or case of a name.
+Permission to write is never remembered.
 """
 
 from bisect import bisect_right
@@ -45,12 +45,12 @@ class NameCache:
         self.known = {}
 
 
-_benchmarks, _hosts, _commits, _cases = NameCache(), NameCache(), NameCache(), NameCache()
+_hosts, _commits, _cases = NameCache(), NameCache(), NameCache()
 
 
 def forget_names() -> None:
     """Forget all names; call it after a delete of rows that may be remembered."""
-    for each in (_benchmarks, _hosts, _commits, _cases):
+    for each in (_hosts, _commits, _cases):
         each.forget()
 
 
@@ -87,16 +87,17 @@ class Names:
         return benchmarks
 
     def _benchmark(self, place: int, project: str | None, slug: str) -> Benchmark | None:
-        key = (self._team, self._member.project, project, slug)
-        if (known := _benchmarks.known.get(key)) is not None:
-            return known
+        """Read it in each post: it may have been deleted, and another one may have the name."""
         try:
             benchmark = load_benchmark(self._member, slug, project)
         except NotFoundError as error:
             self.faults.append((f"results[{place}].benchmark", str(error)))
             return None
-        # Another project may get a benchmark of the same name.
-        return _benchmarks.keep(key, benchmark) if project else benchmark
+        if benchmark.is_draft:
+            fault = f"{slug} is a draft: save the benchmark before you send results"
+            self.faults.append((f"results[{place}].benchmark", fault))
+            return None
+        return benchmark
 
     def host(self, result: ResultIn) -> UUID:
         return self._host(result.host, result.profile).id

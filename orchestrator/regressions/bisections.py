@@ -39,6 +39,7 @@ from orchestrator.regressions.confirmation_readings import (
 )
 from orchestrator.regressions.confirmation_runs import TooLittleTimeError, start_run
 from orchestrator.regressions.machine_time import compute_left_s, is_at_it
+from orchestrator.regressions.pending_backfills import is_backfilled
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
@@ -69,12 +70,13 @@ def advance_bisections(now: datetime) -> None:
 def begin(change_id: UUID) -> Bisection | None:
     """Start the bisection of a confirmed change point; None if there is none to make.
 
-    A change between two neighbouring commits has its culprit without a bisection.
+    It waits for a backfill that measures commits in between. A change between two neighbouring
+    commits has its culprit without a bisection.
     """
     with transaction.atomic():
         rows = _load_changes(pk=change_id).select_for_update(of=("self",), skip_locked=True)
         row = rows.filter(state=ChangeState.CONFIRMED, culprit=None, bisections=None).first()
-        if row is None:
+        if row is None or is_backfilled([row.series], row.before, row.commit):
             return None
         path = find_path_between(row.before, row.commit)
         return _begin_bisection(row, row.before, path)

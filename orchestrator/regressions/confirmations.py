@@ -29,6 +29,7 @@ from orchestrator.regressions.confirmation_runs import (
 )
 from orchestrator.regressions.confirmation_verdicts import is_answered, store_outcome
 from orchestrator.regressions.machine_time import compute_left_s, is_at_it
+from orchestrator.regressions.pending_backfills import is_backfilled
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trigger
@@ -156,6 +157,8 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
         project, host = rows[0].series.benchmark.project, rows[0].series.host
         if not project.confirm_changes:
             _record_message(rows, "not confirmed: the project's settings disable it", final=True)
+        elif is_backfilled([row.series for row in rows], rows[0].before, rows[0].commit):
+            _record_message(rows, "waits for a backfill, which measures commits of this change")
         elif is_at_it(host):
             _record_message(rows, f"waits for another confirmation run on {host.name}")
         elif compute_left_s(project, now) <= 0:

@@ -4,7 +4,7 @@ A change point that moved keeps its row and state. One that is no longer detecte
 unless a member or a confirmation run has judged it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from cli.pitwall.units import format_change
@@ -31,11 +31,14 @@ def store_changes(
     *,
     sure_from: int | None,
     is_old: bool = False,
+    pending: Collection[int] = (),
 ) -> None:
     """Store the detected changes. The caller holds the lock of the series.
 
     `sure_from`: if the line is only the end of a longer one, change points before this position are
-    not changed. `is_old`: new change points are no news, even among the latest points.
+    not changed. `is_old`: new change points are no news, even among the latest points. `pending`:
+    positions that a backfill will measure. They count as points: whether a change is news does not
+    depend on the order in which a backfill measures.
     """
     rows = (
         ChangePoint.objects.filter(series=series)
@@ -60,7 +63,8 @@ def store_changes(
     for number, change in enumerate(changes):
         if number not in matched:
             facts = _build_facts(line, change, commits)
-            _add(series, line, change, facts, is_old=is_old)
+            is_recent = not is_old and _count_from(line, change, pending) <= RECENT
+            _add(series, change, facts, is_recent=is_recent, is_old=is_old)
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
@@ -181,24 +185,24 @@ def _list_differences(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
     return notes
 
 
+def _count_from(line: Sequence[LinePoint], change: Change, pending: Collection[int]) -> int:
+    """Return the number of points from a change on, with pending ones."""
+    first, known = line[change.index].position, {point.position for point in line}
+    return len(line) - change.index + sum(each > first for each in {*pending} - known)
+
+
 def _add(
-    series: Series,
-    line: Sequence[LinePoint],
-    change: Change,
-    facts: dict[str, Any],
-    *,
-    is_old: bool,
+    series: Series, change: Change, facts: dict[str, Any], *, is_recent: bool, is_old: bool
 ) -> ChangePoint:
-    recent = change.index >= len(line) - RECENT and not is_old
     message = ""
     if is_old:
         message = "not confirmed: it was imported with a history"
-    elif not recent:
+    elif not is_recent:
         message = f"not confirmed: it is before the newest {RECENT} points"
     elif series.host.transport == HostTransport.EXTERNAL:
         message = "not confirmed: measured on an external host"
     row = ChangePoint(
-        series=series, recent=recent, final=bool(message), message=message, found_at=utc_now(),
+        series=series, recent=is_recent, final=bool(message), message=message, found_at=utc_now(),
         **facts,
     )  # fmt: skip
     add_revision(row, f"found: {format_change(change.change)}")

@@ -18,6 +18,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
+from orchestrator.regressions.pending_backfills import load_pending_positions
 from orchestrator.regressions.revision import store_changes
 from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Point, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
@@ -150,7 +151,8 @@ def _detect_in_series(series: Series, most: int, *, since: int | None, is_old: b
         least=LEAST_CHANGE,
         breaks=find_breaks(line),
     )
-    store_changes(series, line, scan, sure_from=sure_from, is_old=is_old)
+    pending = load_pending_positions(series.benchmark_id, series.host, [series.case_id])
+    store_changes(series, line, scan, sure_from=sure_from, is_old=is_old, pending=pending)
     _record_detection(series, line, scan)
 
 

@@ -17,7 +17,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
 from orchestrator.importers.registry import format_named
-from orchestrator.importers.rows import Row
+from orchestrator.importers.rows import Row, limit_rows
 from orchestrator.reports.models import ReferenceResult, ReferenceSource
 from orchestrator.reports.references import load_source
 
@@ -102,7 +102,8 @@ def import_results(
         raise InvalidRequestError("name the source, in at most 100 characters", field="source")
     if len(new.content) > MAX_BYTES:
         raise InvalidRequestError(f"a file has at most {MAX_BYTES // 1024**2} MiB", field="file")
-    rows = [_complete_row(row, new) for row in format_named(new.format).read(new.content)]
+    read = format_named(new.format).read(new.content)
+    rows = [_complete_row(row, new) for row in limit_rows(read)]
     if not rows:
         problem = "this file has no reference results; check its format"
         raise InvalidRequestError(problem, field="file")

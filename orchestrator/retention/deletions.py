@@ -26,7 +26,7 @@ from orchestrator.core.dependents import DependentCount
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.reports.models import SavedReport
-from orchestrator.results.models import ChangePoint, Point, Series
+from orchestrator.results.models import ChangePoint, ChangeState, Point, Series
 from orchestrator.retention.removal_steps import (
     remove_benchmark,
     remove_case,
@@ -46,6 +46,7 @@ LATER = timedelta(hours=1)
 MOST_NAMES = 5
 #: Points are not counted further.
 MOST_COUNTED = 100_000
+_WHY_CANCELLED = "cancelled, because the benchmark was deleted"
 #: Steps of the removal per task; the next one continues.
 STEPS = 20
 
@@ -142,6 +143,7 @@ def restore_project(*, member: Member, project_id: int) -> Project:
 
 @transaction.atomic
 def restore_benchmark(*, member: Member, benchmark_id: int) -> Benchmark:
+    """Restore a benchmark; a draft is saved by that."""
     member.require(Role.MAINTAINER, to="restore a benchmark")
     rows = load_deleted_benchmarks(member).select_for_update(of=("self",))
     benchmark = rows.filter(pk=benchmark_id).first()
@@ -153,7 +155,9 @@ def restore_benchmark(*, member: Member, benchmark_id: int) -> Benchmark:
             "first"
         )
     benchmark.deleted_at = benchmark.deleted_by = None
-    benchmark.save(update_fields=["deleted_at", "deleted_by"])
+    # Somebody wants a restored draft: as a draft, it would soon be deleted again.
+    benchmark.is_draft = False
+    benchmark.save(update_fields=["deleted_at", "deleted_by", "is_draft"])
     record_audit(member=member, action="benchmark.restored", subject=benchmark)
     return benchmark
 
@@ -178,11 +182,16 @@ def _compute_cutoff(now: datetime) -> datetime:
 
 
 def _cancel_runs(member: Member, benchmarks: Iterable[int]) -> None:
+    """Cancel unfinished runs. Changes whose confirmation runs they are stay open: a restoration
+    confirms them."""
+    ChangePoint.objects.filter(
+        series__benchmark__in=benchmarks, state=ChangeState.CONFIRMING, run__isnull=False
+    ).exclude(run__state__in=RUN_ENDED).update(state=ChangeState.OPEN, run=None)
     runs = Run.objects.filter(definition__benchmark__in=benchmarks).exclude(state__in=RUN_ENDED)
     for run in runs.order_by("pk"):
         with contextlib.suppress(ConflictError):
             # It may end in the meantime.
-            cancel_loaded_run(member=member, run=run)
+            cancel_loaded_run(member=member, run=run, reason=_WHY_CANCELLED)
 
 
 def _list_dependents(benchmarks: list[int]) -> list[DependentCount]:

@@ -4,13 +4,13 @@ Each commit has its own run, so a commit that does not build fails alone. The ru
 priority, which waiting does not raise: every other run of these hosts goes first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -185,6 +185,15 @@ def load_backfill_runs(backfill: Backfill) -> list[Run]:
     """Return the runs in the order in which they start."""
     runs = backfill.runs.prefetch_related("variants__commit", "jobs").order_by("created_at", "pk")
     return list(runs)
+
+
+def count_backfill_runs(backfills: Iterable[Backfill]) -> dict[UUID, dict[str, int]]:
+    """Return the number of runs by state, in the order of the states, for each of the backfills."""
+    counts: dict[UUID, dict[str, int]] = {each.pk: {} for each in backfills}
+    runs = Run.objects.filter(backfill__in=list(counts)).order_by("state")
+    for backfill, state, count in runs.values_list("backfill", "state").annotate(n=Count("pk")):
+        counts[backfill][state] = count
+    return counts
 
 
 def load_skipped(backfill: Backfill) -> list[SkippedCommit]:

@@ -42,8 +42,8 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     return run
 
 
-def cancel_loaded_run(*, member: Member, run: Run) -> None:
-    """Cancel a run that the caller has loaded and may cancel."""
+def cancel_loaded_run(*, member: Member, run: Run, reason: str = "") -> None:
+    """Cancel a run that the caller has loaded and may cancel; `reason` becomes its message."""
     if run.state in RUN_ENDED:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     now = utc_now()
@@ -52,7 +52,9 @@ def cancel_loaded_run(*, member: Member, run: Run) -> None:
         jobs = list(run.jobs.select_for_update().order_by("pk"))
         if all(job.state in JOB_ENDED for job in jobs):
             raise ConflictError("this run has already ended")
-        Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
+        Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(
+            cancel_requested_at=now, message=reason
+        )
         queued = [job.pk for job in jobs if job.state == JobState.QUEUED]
         run.jobs.filter(pk__in=queued).update(
             state=JobState.CANCELLED,

@@ -21,5 +21,7 @@ def sync_run_state(run_id: uuid.UUID) -> None:
         run.started_at = utc_now()
     if state in RUN_ENDED:
         run.ended_at = utc_now()
-        run.message = "\n".join(job.message for job in jobs if job.message)[:4000]
+        # A run that was cancelled may already have the reason.
+        messages = [run.message, *(job.message for job in jobs)]
+        run.message = "\n".join(each for each in messages if each)[:4000]
     run.save(update_fields=["state", "started_at", "ended_at", "message"])

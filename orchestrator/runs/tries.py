@@ -16,13 +16,19 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.services import create_run
 
+#: Fields of a run request → those of a trial.
+_FIELDS = {"hosts": "host", "baseline": "ref"}
+
 
 @transaction.atomic
-def try_definition(*, member: Member, project: Project, slug: str, source: str, host: str) -> Run:
-    """Start one trial of the first case at the default branch, and keep the text as a draft.
+def try_definition(
+    *, member: Member, project: Project, slug: str, source: str, host: str, ref: str = ""
+) -> Run:
+    """Start one trial of the first case, and keep the text as a draft.
 
-    Raise InvalidRequestError with the field for a definition that is not valid, ConflictError if
-    another benchmark has the name, and FetchRunningError until the branch is fetched.
+    `ref` is the measured branch, tag or hash; by default the default branch. Raise
+    InvalidRequestError with the field for a definition that is not valid, ConflictError if another
+    benchmark has the name, and FetchRunningError until the branch is fetched.
     """
     member.require(Role.MEMBER, to="try a benchmark")
     if not host:
@@ -31,13 +37,17 @@ def try_definition(*, member: Member, project: Project, slug: str, source: str, 
     request = RunRequest(
         benchmark=slug,
         project=project.slug,
-        baseline=project.default_branch,
+        baseline=ref or project.default_branch,
         contenders=(),
         cases=_build_expression(_find_first_case(read_spec(definition))),
         hosts=(host,),
         rounds=1,
     )
-    return create_run(member=member, request=request)
+    try:
+        return create_run(member=member, request=request)
+    except InvalidRequestError as error:
+        error.field = _FIELDS.get(error.field or "", error.field)
+        raise
 
 
 def _find_first_case(spec: Spec) -> CaseSpec:

@@ -32,11 +32,17 @@ _FOR_A_TIME = """\
 EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id AND host.open_hours <> '')
 OR EXISTS (SELECT FROM runs_job job WHERE job.run_id = run.id AND job.not_before > now())"""
 
+#: A run of a deleted benchmark, which nobody sees.
+_DELETED = """\
+EXISTS (SELECT FROM benchmarks_definition definition
+        JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
+        WHERE definition.id = run.definition_id AND benchmark.deleted_at IS NOT NULL)"""
+
 _RUN = f"""\
 SELECT concat_ws(' ',
     (SELECT sum(job.revision) FROM runs_job job WHERE job.run_id = run.id),
     CASE WHEN run.state = 'queued' THEN ({_HOSTS}) END)
-FROM runs_run run WHERE run.id = %s AND run.team_id = %s
+FROM runs_run run WHERE run.id = %s AND run.team_id = %s AND NOT {_DELETED}
     AND (run.state = ANY(%s) OR run.state = 'queued' AND NOT ({_FOR_A_TIME}))
 """
 
@@ -44,7 +50,7 @@ FROM runs_run run WHERE run.id = %s AND run.team_id = %s
 def read_run_version(member: Member, run_id: UUID) -> str | None:
     """Return the key of a run that has ended, or that has not begun.
 
-    None if it is under way, does not exist, or waits for a time of day.
+    None if it is under way, does not exist, was deleted, or waits for a time of day.
     """
     with connection.cursor() as cursor:
         cursor.execute(_RUN, (run_id, member.team.pk, _ENDED))

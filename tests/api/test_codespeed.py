@@ -16,6 +16,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import ChangedSeries, Point, Reading, Series
+from orchestrator.retention.deletions import delete_project
 from tests.api.conftest import ApiClient
 from tests.support.world import World
 
@@ -153,6 +154,30 @@ def test_a_token_of_one_project_stores_results_only_there(world: World) -> None:
     assert Point.objects.get().series.benchmark.project == other
 
 
+def test_a_token_of_a_deleted_project_stores_nothing(world: World) -> None:
+    token = create_token(member=world.alice, name="ci", project=world.project.pk)
+    delete_project(member=world.alice, slug="server")
+    answer = send(basic(token.secret), result(world))
+    assert answer.status_code == 404
+    assert b"the project of this token was deleted" in answer.content
+    assert not Reading.objects.exists()
+
+
+def test_a_refused_request_leaves_no_commit_and_no_benchmark(
+    world: World, alice: ApiClient
+) -> None:
+    sent = [result(world, commitid="e" * 40), result(world, result_value=1e200, units="points")]
+    assert send(basic(alice.secret), sent).status_code == 400
+    assert not Commit.objects.filter(sha="e" * 40).exists()
+    assert [each.slug for each in Benchmark.objects.all()] == ["hello"]
+
+
+def test_results_make_a_draft_a_benchmark(world: World, alice: ApiClient) -> None:
+    Benchmark.objects.create(project=world.project, slug="server", title="Server", is_draft=True)
+    assert send(basic(alice.secret), result(world)).status_code == 202
+    assert not Benchmark.objects.get(slug="server").is_draft
+
+
 def test_the_project_is_matched_by_its_name_or_slug(world: World, alice: ApiClient) -> None:
     Project.objects.filter(pk=world.project.pk).update(name="The Server")
     for name in ("The Server", "server", "SERVER"):
@@ -190,6 +215,8 @@ def test_a_request_that_cannot_be_stored_is_refused_with_the_reason(
         ({"benchmark": "a\0b"}, b"a text has a NUL"),
         ({"benchmark": ["x"]}, b"expected a text"),
         ({"result_date": "soon"}, b"expected a date and time"),
+        ({"revision_date": "0001-01-01T00:00:00+01:00"}, b"expected a date and time"),
+        ({"executable": "x" * 5_000}, b"expected names of at most 4000 characters"),
         ({"result_value": 1e200, "units": "points"}, b"less than or equal to"),
         ({"commitid": ""}, b"names neither a commit nor a date"),
     ],

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
 from orchestrator.benchmarks.matrix import build_case
-from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import load_own_hosts
 from orchestrator.measurements.ingest import _derive_result_id
@@ -506,3 +506,31 @@ def test_concurrent_new_commits_get_different_positions(world: World, alice: Api
         list(threads.map(post, range(16)))
     places = list(Commit.objects.exclude(position=None).values_list("position", flat=True))
     assert len(set(places)) == len(places)
+
+
+def test_results_go_to_the_benchmark_that_has_the_name_now(world: World, alice: ApiClient) -> None:
+    assert read_counts(send(alice, result())) == (1, 0)
+    deleted = world.benchmark.pk
+    assert alice.delete("benchmarks/server/hello").status_code == 204
+    refused = send(alice, result())
+    assert refused.status_code == 422
+    assert "has no benchmark hello" in refused.json()["detail"]
+
+    source = factories.DEFINITION
+    assert alice.post("benchmarks/server/hello/definitions", {"source": source}).status_code == 201
+    assert read_counts(send(alice, result())) == (1, 0)
+
+    counts = {
+        pk: Reading.objects.filter(case__benchmark=pk).count()
+        for pk in Case.objects.values_list("benchmark", flat=True)
+    }
+    [now] = counts.keys() - {deleted}
+    assert counts == {deleted: 1, now: 1}
+
+
+def test_a_draft_gets_no_results(world: World, alice: ApiClient) -> None:
+    Benchmark.objects.filter(pk=world.benchmark.pk).update(is_draft=True)
+    refused = send(alice, result())
+    assert refused.status_code == 422
+    assert "hello is a draft: save the benchmark" in refused.json()["detail"]
+    assert not Reading.objects.exists()

@@ -13,8 +13,10 @@ from orchestrator.fleet.models import Host
 from orchestrator.measurements.distributions import merge_trials
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.selectors import load_artifact, load_trial_details
+from orchestrator.retention.deletions import delete_project, restore_project
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
+from orchestrator.runs.selectors import load_run
 from tests.support.engine import Engine, cancel_the_long_case, server, with_a_long_case
 from tests.support.factories import (
     DEFINITION,
@@ -148,6 +150,31 @@ def test_a_cancelled_job_stops_and_keeps_its_results(
     assert Trial.objects.filter(job__run=run, state="planned").count() == 0
     assert not HostLease.objects.exists()
     engine.wait_for(lambda: not processes_below(tmp_path), timeout_s=60)
+
+
+def test_a_project_that_is_deleted_while_its_run_measures_frees_the_host(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+    make_definition(alice, project)
+    make_local_host(alice)
+    run = make_run(alice, shas, rounds=50)
+    measured = Trial.objects.filter(job__run=run, state="measured")
+    engine.wait_for(lambda: measured.exists())
+    delete_project(member=alice, slug=project.slug)
+    run = engine.finish(run, timeout_s=60)
+
+    assert run.state == "cancelled"
+    assert run.message.startswith("cancelled, because the benchmark was deleted")
+    assert not HostLease.objects.exists()
+    engine.wait_for(lambda: not processes_below(tmp_path), timeout_s=60)
+    kept = measured.count()
+    restore_project(member=alice, project_id=project.pk)
+    assert load_run(alice, run.pk).state == "cancelled"
+    assert measured.count() == kept > 0
+    again = engine.finish(make_run(alice, shas, rounds=1))
+    assert again.state == "finished"
 
 
 def test_the_next_job_runs_when_the_host_is_free(

@@ -13,6 +13,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError, Permiss
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.change_points import dismiss
 from orchestrator.results.models import Bisection, ChangePoint, Point
+from orchestrator.retention.deletions import delete_benchmark, restore_benchmark
 from orchestrator.runs.models import Build, Job, Run, Trial
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
@@ -301,6 +302,23 @@ def test_a_cancelled_confirmation_run_is_not_started_again(line: Line) -> None:
     change.refresh_from_db()
     assert (change.state, change.final) == ("open", True)
     assert Run.objects.count() == 1
+
+
+def test_a_change_of_a_restored_benchmark_is_confirmed(line: Line) -> None:
+    change = suspected(line)
+    confirmations.advance_confirmations(utc_now())
+    first = Run.objects.get()
+    gone = delete_benchmark(member=line.member, project=line.project.slug, slug="hello")
+    first.refresh_from_db()
+    assert first.state == "cancelled"
+    confirmations.advance_confirmations(utc_now())
+    assert Run.objects.count() == 1, "nothing is measured while it is deleted"
+
+    restore_benchmark(member=line.member, benchmark_id=gone.pk)
+
+    change = confirmed(line, change, truth(line, 25))
+    assert change.state == "confirmed"
+    assert change.run != first
 
 
 def test_an_empty_confirmation_run_is_retried_once(line: Line) -> None:

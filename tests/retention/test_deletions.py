@@ -29,10 +29,13 @@ from orchestrator.retention.deletions import (
     restore_benchmark,
     restore_project,
 )
+from orchestrator.runs.cancelling import is_cancelled
+from orchestrator.runs.claims import end_job
 from orchestrator.runs.golden import NewGolden, load_due_golden_checks, set_golden
 from orchestrator.runs.models import GoldenCheck, Run, Schedule
 from orchestrator.runs.schedules import lock_due
 from orchestrator.runs.selectors import load_jobs, load_run, load_runs, load_schedules
+from orchestrator.runs.states import JobState
 from tests.support.factories import add_member, make_definition, make_nightly_schedule
 from tests.support.world import World
 
@@ -92,6 +95,7 @@ def test_a_deleted_benchmark_vanishes_and_its_runs_are_cancelled(world: World) -
     assert load_due_golden_checks(utc_now()) == []
     queued.refresh_from_db()
     assert (queued.state, queued.jobs.get().state) == ("cancelled", "cancelled")
+    assert queued.message == "cancelled, because the benchmark was deleted"
     for load in (
         lambda: load_benchmark(world.alice, "hello"),
         lambda: load_run(world.alice, world.run.pk),
@@ -102,6 +106,23 @@ def test_a_deleted_benchmark_vanishes_and_its_runs_are_cancelled(world: World) -
             load()
     assert AuditEntry.objects.filter(action="benchmark.deleted").exists()
     assert Point.objects.exists(), "the results can be restored"
+
+
+def test_an_active_run_stops_at_the_next_poll_and_has_the_reason(world: World) -> None:
+    active = world.queue_run()
+    active.jobs.update(state="measuring", poll_at=utc_now() + timedelta(minutes=5))
+    Run.objects.filter(pk=active.pk).update(state="running")
+
+    gone = delete_project(member=world.alice, slug="server")
+
+    active.refresh_from_db()
+    assert (active.state, is_cancelled(active.jobs.get())) == ("running", True)
+    assert active.jobs.get().poll_at <= utc_now()
+    end_job(active.jobs.get(), JobState.CANCELLED, "cancelled in round 2")
+    restore_project(member=world.alice, project_id=gone.pk)
+    ended = load_run(world.alice, active.pk)
+    assert ended.state == "cancelled"
+    assert ended.message == "cancelled, because the benchmark was deleted\ncancelled in round 2"
 
 
 def lock_due_now() -> Schedule | None:

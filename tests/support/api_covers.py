@@ -98,10 +98,16 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     "host-retire": ("POST /hosts/{host_id}/retire",),
     "profiles": ("GET /profiles", "PUT /profiles/{profile}"),
     "benchmarks": ("GET /benchmarks",),
-    "benchmark-new": ("POST /benchmarks/{project}/{benchmark}/definitions", "GET /suites"),
+    "benchmark-new": (
+        "POST /benchmarks/{project}/{benchmark}/definitions",
+        "POST /benchmarks/{project}/{benchmark}/try",
+        "GET /projects/{project}/proposal",
+        "GET /suites",
+    ),
     "benchmark-check": ("POST /definitions/check",),
     "benchmark": (
         "POST /benchmarks/{project}/{benchmark}/definitions",
+        "POST /benchmarks/{project}/{benchmark}/try",
         "GET /benchmarks/{project}/{benchmark}/definitions/{version}",
         "GET /benchmarks/{project}/{benchmark}",
         "GET /benchmarks/{project}/{benchmark}/definitions",

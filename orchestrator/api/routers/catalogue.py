@@ -44,6 +44,7 @@ from orchestrator.benchmarks.hidden_cases import set_case_hidden
 from orchestrator.benchmarks.review import review
 from orchestrator.benchmarks.selectors import (
     load_benchmark,
+    load_benchmark_with_version,
     load_benchmarks_with_versions,
     load_definition_version,
     load_project,
@@ -81,9 +82,9 @@ def list_benchmarks(
 
 @router.get(BENCHMARK, response=BenchmarkOut, summary="Show a benchmark")
 def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
-    instance = load_benchmark(request.auth.member, benchmark, project)
-    newest = load_benchmarks_with_versions(request.auth.member).get(pk=instance.pk)
-    return benchmark_out(newest, newest.version)
+    """Also a draft, which the list leaves out."""
+    row = load_benchmark_with_version(request.auth.member, benchmark, project)
+    return benchmark_out(row, row.version)
 
 
 @router.get(

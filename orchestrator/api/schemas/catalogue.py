@@ -30,7 +30,8 @@ class VisibilityIn(Schema, extra="forbid"):
 class BenchmarkOut(Schema):
     """`cases` are those that runs have requested; `definition_version` is the newest.
 
-    `repository_path` is the file in the repository with the definition, if there is one.
+    `repository_path` is the file in the repository with the definition, if there is one. `draft`:
+    it was tried and is not saved yet.
     """
 
     benchmark: str
@@ -38,6 +39,7 @@ class BenchmarkOut(Schema):
     title: str
     definition_version: int | None
     repository_path: str
+    draft: bool
     cases: list[BenchmarkCaseOut]
 
 
@@ -156,6 +158,7 @@ def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
         title=benchmark.title,
         definition_version=version,
         repository_path=benchmark.repository_path,
+        draft=benchmark.is_draft,
         cases=[benchmark_case_out(case) for case in benchmark.cases.all()],
     )
 

@@ -118,7 +118,7 @@ def project_out(project: Project) -> ProjectOut:
         default_branch=project.default_branch,
         fetched_at=project.fetched_at,
         fetch=fetch_out(project.fetch if hasattr(project, "fetch") else Fetch(project=project)),
-        benchmarks=sorted(each.slug for each in project.benchmarks.all()),
+        benchmarks=sorted(each.slug for each in project.benchmarks.all() if not each.is_draft),
         url=build_api_url(f"projects/{project.slug}"),
         web_url=build_web_url("project", project.slug),
     )

@@ -54,13 +54,13 @@ class ProjectProposal:
     proposal: Proposal | None
 
 
-def propose_for_project(project: Project) -> ProjectProposal:
-    """Return a proposal for the newest commit of the default branch; None if no server was found.
+def propose_for_project(project: Project, ref: str = "") -> ProjectProposal:
+    """Return a proposal for the commit of a branch, tag or hash; None if no server was found.
 
-    It reads the local mirror. Raise FetchRunningError while the first fetch is running, and
-    InvalidRequestError if there is no such branch.
+    The default is the default branch. It reads the local mirror. Raise FetchRunningError while the
+    first fetch is running, and InvalidRequestError if there is no such commit.
     """
-    commit = resolve_ref(project=project, ref=project.default_branch)
+    commit = resolve_ref(project=project, ref=ref or project.default_branch)
     files = read_source_files(open_repository(project), commit.sha)
     return ProjectProposal(commit=commit, proposal=build_proposal(project.name, files))
 

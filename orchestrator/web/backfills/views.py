@@ -10,10 +10,12 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.refs import resolve_as_fetched
+from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.runs.backfills import (
     BackfillPlan,
     cancel_backfill,
+    count_backfill_runs,
     explain_run,
     load_backfill,
     load_backfill_runs,
@@ -26,6 +28,7 @@ from orchestrator.runs.states import RUN_ENDED
 from orchestrator.web.access import for_member
 from orchestrator.web.backfills.forms import BackfillForm
 from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.live_parts import render_live_page
 from orchestrator.web.refs import load_ref_choices
 
 #: The most backfills in the list, the newest.
@@ -34,8 +37,15 @@ MOST_LISTED = 100
 
 @for_member
 def backfills(request: HttpRequest, member: Member) -> HttpResponse:
-    rows = load_backfills(member)[:MOST_LISTED]
-    return render(request, "backfills/list.html", {"backfills": rows})
+    """Show the newest backfills; the list reloads itself while a run has not ended."""
+    rows = list(load_backfills(member)[:MOST_LISTED])
+    counts = count_backfill_runs(rows)
+    context = {
+        "rows": [(each, counts[each.pk].items()) for each in rows],
+        "going_on": any(state not in RUN_ENDED for states in counts.values() for state in states),
+    }
+    tag = _build_tag([[str(pk), list(states.items())] for pk, states in counts.items()])
+    return render_live_page(request, "backfills/list.html", context, part="backfills", tag=tag)
 
 
 @for_member
@@ -63,17 +73,25 @@ def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def backfill(request: HttpRequest, member: Member, backfill_id: UUID) -> HttpResponse:
-    """Show each commit with its run, why it failed, and why others were left out."""
+    """Show each commit with its run, why it failed, and why others were left out.
+
+    The page reloads its part while a run has not ended.
+    """
     shown = load_backfill(member, backfill_id)
     runs = load_backfill_runs(shown)
+    reasons = [explain_run(run) for run in runs]
     context = {
         "backfill": shown,
-        "rows": [(run, run.variants.all()[0].commit, explain_run(run)) for run in runs],
+        "rows": [
+            (run, run.variants.all()[0].commit, reason)
+            for run, reason in zip(runs, reasons, strict=True)
+        ],
         "skipped": load_skipped(shown),
         "states": sorted(Counter(run.state for run in runs).items()),
         "unended": sum(run.state not in RUN_ENDED for run in runs),
     }
-    return render(request, "backfills/detail.html", context)
+    tag = _build_tag([[str(run.pk), run.state] for run in runs], reasons)
+    return render_live_page(request, "backfills/detail.html", context, part="backfill", tag=tag)
 
 
 @for_member
@@ -83,6 +101,10 @@ def cancel(request: HttpRequest, member: Member, backfill_id: UUID) -> HttpRespo
     wake_engine()
     messages.success(request, f"{count} run{'' if count == 1 else 's'} cancelled.")
     return redirect("backfill", backfill_id)
+
+
+def _build_tag(*shown: object) -> str:
+    return f'"{hash_value(shown)[:32]}"'
 
 
 def _show_form(

@@ -62,8 +62,6 @@ class DefinitionForm(TeamForm):
 class TrialForm(DefinitionForm):
     """A definition, and the host for one trial of it."""
 
-    renamed = {"hosts": "host"}
-
     # No ChoiceField: a host that was put into maintenance since must not prevent saving.
     host = forms.CharField(required=False, max_length=60, label="Try it on", widget=forms.Select)
 

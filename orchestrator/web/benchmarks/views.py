@@ -26,6 +26,7 @@ from orchestrator.benchmarks.services import save_definition, store_in_pitwall
 from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from orchestrator.core.errors import NotFoundError
 from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.retention.abandoned_drafts import DAYS_KEPT
 from orchestrator.retention.deletions import (
     DAYS_TO_RESTORE,
     delete_benchmark,
@@ -86,6 +87,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "cases": list_cases(spec, expand(spec)),
         "former_cases": load_former_cases(record)[:MOST_FORMER_CASES],
         "form": form,
+        "draft_days": DAYS_KEPT,
         **build_results_context(member, record, versions[0]),
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)

@@ -1,15 +1,12 @@
 """Hosts and hardware profiles: the lists, one host, and a new SSH host."""
 
-import json
 from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
-from django.utils.http import parse_etags
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
@@ -60,6 +57,7 @@ from orchestrator.web.hosts.forms import (
 )
 from orchestrator.web.hosts.noise import load_noise_floor
 from orchestrator.web.hosts.presenters import count_fleet, hash_fleet, load_fleet_rows
+from orchestrator.web.live_parts import render_live_page
 
 LATEST_JOBS = 20
 #: The states that the page has a button for.
@@ -70,19 +68,8 @@ HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.RETIRED)
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the page; htmx gets only the list, and 304 if nothing has changed."""
     rows = load_fleet_rows(member)
-    tag = hash_fleet(rows)
-    asks_again = bool(request.headers.get("HX-Request"))
-    if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
-        response: HttpResponse = HttpResponseNotModified()
-    else:
-        headers = json.dumps({"If-None-Match": tag})
-        context = {"rows": rows, "counts": count_fleet(rows), "poll_headers": headers}
-        template = "hosts/list.html#fleet" if asks_again else "hosts/list.html"
-        response = render(request, template, context)
-    response.headers["ETag"] = tag
-    response.headers["Cache-Control"] = "private, no-cache"
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    context = {"rows": rows, "counts": count_fleet(rows)}
+    return render_live_page(request, "hosts/list.html", context, part="fleet", tag=hash_fleet(rows))
 
 
 @for_member

@@ -16,6 +16,7 @@ LEAVES: tuple[Any, ...] = (
     1e308, float("nan"), float("inf"), float("-inf"), "", " ", "0", "-1", "1e999", "nan", "x",
     "\0", "\ud800", "ü", "\u202e", "a\nb", "../../x", "/etc/passwd", "${x}", "{port}", "{x}", "%s",
     "<script>", "__class__", "9" * 5000, "a" * 300, [], {}, [[]], [None], {"": None}, {"x": 1},
+    "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00",
 )  # fmt: skip
 #: The same for text and bytes.
 TOKENS: tuple[bytes, ...] = (
@@ -23,6 +24,7 @@ TOKENS: tuple[bytes, ...] = (
     b"*a", b"!!python/object:os.system ", b"<<: ", b"null", b"true", b"NaN", b"Infinity", b"1e999",
     b"-1", b"0", b"9" * 5000, b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\\u0000", b"\\ud800",
     b"../", b"/etc/passwd", b"[" * 2000, b"{\"a\":" * 1200, b"- " * 300, b"%", b"\t", b" " * 50,
+    b"0001-01-01T00:00:00+14:00",
 )  # fmt: skip
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _NUMBERS = (b"-1", b"0", b"1e999", b"99999999999999999999999", b"0.0000001", b"nan", b"", b"1.5.2")

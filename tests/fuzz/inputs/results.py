@@ -2,23 +2,38 @@
 
 import gzip
 import json
+import math
 import random
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 import yaml
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.test import RequestFactory
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.benchmarks.models import Case, Definition
+from orchestrator.api.codespeed import read_form_fields, read_form_json
+from orchestrator.benchmarks.commit_matching import CommitMatches
+from orchestrator.benchmarks.models import Case, Definition, Project
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.importers.history_values import HistoryOptions, read_history
+from orchestrator.core.storable_text import check_storable
+from orchestrator.importers.github_action import strip_script
+from orchestrator.importers.history_values import HistoryFile, HistoryOptions, read_history
 from orchestrator.importers.registry import FORMATS, HISTORY_FORMATS
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.loadtools.model import ToolOutputError
+from orchestrator.measurements.codespeed_results import read_codespeed_values
+from orchestrator.measurements.history_plan import (
+    HistoryPlan,
+    build_results,
+    list_reported_commits,
+)
 from orchestrator.measurements.incoming import ResultIn, build_provenance
 from orchestrator.measurements.load_results import read_trial
 from orchestrator.measurements.recording import MeasuredRow
@@ -53,6 +68,8 @@ def _files(name: str) -> list[bytes]:
         for path in sorted(GOLDEN.iterdir())
         if not path.name.endswith(".rows.csv") and _find_format(path) == name
     ]
+    # Values inside of a script are changed as well.
+    contents += [json_only for each in contents if (json_only := strip_script(each)) != each]
     return [each[:20_000] if name == "csv" else each for each in contents]
 
 
@@ -68,14 +85,84 @@ def _import(name: str, given: bytes, _: Path) -> None:
 def _histories() -> list[bytes]:
     """Return a file of each format whose results can be a history, and the folder of asv."""
     files = [content for name in HISTORY_FORMATS for content in _files(name)[:1]]
-    folder = {"a.json": _files("asv")[0], "benchmarks.json": b'{"a": {"param_names": ["x"]}}'}
-    return [*files, build_zip(folder)]
+    return [*files, build_zip(dict(_folders()[0]))]
 
 
 def _read_history(given: bytes, _: Path) -> None:
-    for value in read_history("upload", given, HistoryOptions(better="lower")).values:
-        assert value.value == value.value, "not a number came through"
+    file = read_history("upload", given, HistoryOptions(better="lower"))
+    for value in file.values:
+        assert math.isfinite(value.value), "a number that cannot be stored came through"
         assert find_metric(value.metric) is not None, value.metric
+    _convert(file)
+
+
+def _convert(file: HistoryFile) -> None:
+    """Convert a history as its import does, to a project that has none of the commits."""
+    nothing = CommitMatches(by_name={}, by_date={})
+    plan = HistoryPlan(project=Project(slug="server"), file=file, matches=nothing)
+    for commit in list_reported_commits(plan):
+        assert re.fullmatch("[0-9a-f]{40}", commit.sha)
+        check_storable([commit.subject, commit.author, commit.branch])
+    for result in build_results(plan, keep_unknown=True):
+        assert result.at is None or result.at.tzinfo is UTC
+
+
+def _folders() -> list[Any]:
+    """Return the files of the folder of asv, with the names of the parameters."""
+    content = _files("asv")[0]
+    benchmark = next(iter(json.loads(content)["results"]))
+    index = {benchmark: {"param_names": ["n", "kind"], "unit": "s"}}
+    return [(("a.json", content), ("benchmarks.json", json.dumps(index).encode()))]
+
+
+def _change_folder(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
+    place = chance.randrange(len(sample))
+    name, content = sample[place]
+    changed = (name, changed_json(chance, content, [each for _, each in sample]))
+    return (*sample[:place], changed, *sample[place + 1 :])
+
+
+def _read_folder(given: Any, folder: Path) -> None:
+    _read_history(build_zip(dict(given)), folder)
+
+
+def _posts() -> list[bytes]:
+    """Return bodies of the two addresses of Codespeed, as forms."""
+    result = {
+        "commitid": "ab" * 20, "branch": "default", "project": "Server", "executable": "x",
+        "benchmark": "float", "environment": "lab", "result_value": 4.5, "units": "ms",
+        "revision_date": "2026-01-31 12:00:00", "std_dev": 1, "lessisbetter": True,
+    }  # fmt: skip
+    whole = json.dumps([result, {**result, "benchmark": "int"}])
+    return [urlencode(each).encode() for each in ({"json": whole}, result)]
+
+
+def _change_post(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> bytes:
+    """Return changed bytes, or a form with changed values in its JSON or its fields."""
+    if chance.random() < 0.4:
+        return changed_bytes(chance, sample, others)
+    fields = dict(parse_qsl(sample.decode()))
+    if "json" in fields:
+        fields["json"] = json.dumps(changed_value(chance, json.loads(fields["json"])))
+    else:
+        name = chance.choice(list(fields))
+        fields[name] = str(changed_value(chance, fields[name]))
+    return urlencode(fields, errors="surrogatepass").encode()
+
+
+def _read_post(given: bytes, _: Path) -> None:
+    """Read a request as both addresses do. They answer other errors of Django with 400 as well."""
+    refused: InvalidRequestError | None = None
+    for read in (read_form_json, read_form_fields):
+        request = RequestFactory().post("/", given, "application/x-www-form-urlencoded")
+        try:
+            values = read_codespeed_values(read(request))
+            for each in values.values():
+                _convert(HistoryFile(format="codespeed", values=tuple(each), unknown=0, spread=0))
+        except InvalidRequestError as error:
+            refused = error
+    if refused:
+        raise refused
 
 
 def _result_files() -> list[bytes]:
@@ -220,8 +307,12 @@ TARGETS = (
                errors=(InvalidRequestError,), share=_SHARES.get(name, 2))
         for name in FORMATS
     ),
-    Target(name="history", samples=_histories, change=changed_bytes, read=_read_history,
+    Target(name="history", samples=_histories, change=changed_json, read=_read_history,
            errors=(InvalidRequestError,), share=3),
+    Target(name="history-folder", samples=_folders, change=_change_folder, read=_read_folder,
+           errors=(InvalidRequestError,), share=3),
+    Target(name="codespeed-post", samples=_posts, change=_change_post, read=_read_post,
+           errors=(InvalidRequestError, SuspiciousOperation, RequestDataTooBig), share=4),
     Target(name="result-file", samples=_result_files, change=changed_bytes, read=_read_file,
            errors=(InvalidRequestError,), share=3),
     Target(name="result-api", samples=_results, change=lambda chance, each, _: changed_value(

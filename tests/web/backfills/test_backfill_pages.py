@@ -1,11 +1,13 @@
 """Backfills in the browser: the estimate, the start, the runs and their cancellation."""
 
+import json
+
 import pytest
 from django.urls import reverse
 
 from orchestrator.results.models import Point
 from orchestrator.runs.models import Backfill, Job, Run
-from tests.support.html_pages import field_error, get_text
+from tests.support.html_pages import element, field_error, get_text
 
 
 def build_form(**changes):
@@ -75,6 +77,47 @@ def test_a_backfill_is_cancelled_with_one_button(world, alice):
     alice.post(reverse("backfill-cancel", args=[backfill.pk]))
     assert {run.state for run in backfill.runs.all()} == {"cancelled"}
     assert "Cancel 3 runs" not in get_text(alice.get(address))
+
+
+def poll(client, page, selector):
+    """Request the part of a page again, as htmx does."""
+    part = element(page, selector)
+    headers = {"HX-Request": "true", **json.loads(part["hx-headers"])}
+    return client.get(part["hx-get"], headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("name", "selector", "before", "after"),
+    [
+        ("backfill", "#backfill", "2 ○ queued", "1 ✕ failed 1 ○ queued"),
+        ("backfills", "#backfills", "2 ○ queued", "1 ✕ failed 1 ○ queued"),
+    ],
+)
+def test_a_page_reloads_its_part_until_all_runs_have_ended(
+    world, alice, name, selector, before, after
+):
+    alice.post(reverse("backfill-new"), build_form(count="2", start="true"))
+    runs = list(Backfill.objects.get().runs.all())
+    address = reverse(name, args=[Backfill.objects.get().pk] if name == "backfill" else [])
+    page = alice.get(address)
+    assert before in get_text(element(page, selector))
+    assert poll(alice, page, selector).status_code == 304
+
+    Job.objects.filter(run=runs[0]).update(state="failed", message="the build failed")
+    Run.objects.filter(pk=runs[0].pk).update(state="failed")
+    part = poll(alice, page, selector)
+
+    assert part.status_code == 200
+    assert after in get_text(element(part, selector))
+    assert "<html" not in part.content.decode()
+    assert poll(alice, part, selector).status_code == 304
+    Run.objects.update(state="finished")
+    ended = element(poll(alice, part, selector), selector)
+    assert "hx-get" not in ended.attrs
+    assert "2 ● finished" in get_text(ended)
+    whole = alice.get(address)
+    assert "hx-get" not in element(whole, selector).attrs
+    assert "htmx.min" not in whole.content.decode()
 
 
 def test_viewers_see_a_backfill_and_start_none_and_strangers_see_nothing(
