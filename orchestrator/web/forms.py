@@ -39,6 +39,9 @@ class TeamForm(forms.Form):
         message = str(error).removeprefix(f"{place}: ")
         self.add_error(place or NON_FIELD_ERRORS, message)
 
+    def _field(self, name: str) -> Any:
+        return self.fields[name]
+
 
 class ShortNameField(forms.CharField):
     """A short name that the service checks: here, so that a form shows all its faults at once."""
@@ -55,9 +58,6 @@ class ShortNameField(forms.CharField):
             self._check(value)
         except InvalidRequestError as error:
             raise forms.ValidationError(str(error)) from error
-
-    def _field(self, name: str) -> Any:
-        return self.fields[name]
 
 
 class BenchmarkChoiceForm(TeamForm):
