@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, str] = {
     "GET /comparisons/markdown": "pitwall compare $RUN_ID --format markdown",
     "GET /hosts": "pitwall hosts",
     "POST /results/files": "pitwall import results.jsonl",
-    "GET /projects/{project}/proposal": "pitwall propose $PROJECT > .pitwall.yaml",
+    "GET /projects/{project}/proposal": "pitwall propose $PROJECT",
     "GET /reports/{name}": "pitwall export report $NAME --format json",
     "GET /reports/{name}/csv": "pitwall export report $NAME",
     "GET /reports/{name}/markdown": "pitwall export report $NAME --format markdown",
