@@ -64,7 +64,8 @@ def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _describe_unknown_field(name: str, model: type[BaseModel]) -> str:
-    close = get_close_matches(name, _list_field_names(model), n=1, cutoff=_SIMILAR)
+    names = _list_field_names(model)
+    close = [] if name in names else get_close_matches(name, names, n=1, cutoff=_SIMILAR)
     hint = f"did you mean {close[0]}?" if close else "check its spelling and position."
     return f"unknown field {name}; {hint}"
 

@@ -167,7 +167,7 @@ WRONG = [
     ("[false, true]}", "[false, true], installed: [1]}", "matrix.installed", "taken"),
     ("files: [requirements.txt]", "files: [../x]", "options.system.gthread.subject.install", ".."),
     ("old:\n", "old:\n      load: {tool: curl}\n", "options.system.old.load.tool", "oha"),
-    ("old:\n", "old:\n      title: Old\n", "options.system.old.title", "no such field"),
+    ("old:\n", "old:\n      title: Old\n", "options.system.old.title", "unknown field"),
 ]
 
 

@@ -14,7 +14,7 @@ WRONG = [
     ("connections: [4]", "size: [4]", "load.connections", "{connections}"),
     ("connections: [4]", "connections: [4, [5]]", "matrix.connections[1]", "string"),
     ("connections: [4]", "port: [4]", "matrix.port", "taken"),
-    ("title: Hello", "titel: Hello", "titel", "no such field"),
+    ("title: Hello", "titel: Hello", "titel", "unknown field"),
     ("title: Hello\n", "", "title", "missing"),
     ("version: 1", "version: 2", "version", "expected 1, got 2"),
     ('"{port}"]', '"{prot}"]', "subject.start[3]", "{prot}"),

@@ -267,7 +267,7 @@ def test_a_golden_run_that_cannot_start_reports_the_reason_and_waits(world: Gold
     Membership.objects.filter(user=world.personas.alice.user).update(role=Role.VIEWER)
     advance_golden_checks(world.now)
     assert not Run.objects.exists()
-    assert world.check.message.startswith("no golden run was started: alice is a viewer")
+    assert world.check.message.startswith("no golden run was started: the user alice is a viewer")
     assert load_due_golden_checks(world.now) == []
     Membership.objects.filter(user=world.personas.alice.user).update(role=Role.MEMBER)
     advance_golden_checks(world.later(hours=1))
