@@ -85,6 +85,6 @@ def pause_after(failures: int) -> timedelta:
 def wake_fetcher(queue: str) -> None:
     """Start a fetch worker; without a broker the next tick does it."""
     try:
-        current_app.send_task(TASK, queue=queue, expires=10, retry=False)
+        current_app.send_task(TASK, queue=queue, expires=20, retry=False)
     except OperationalError as error:
         logger.warning("no fetch was started: %s", error)

@@ -14,6 +14,9 @@ from orchestrator.runs.states import JOB_ACTIVE
 
 logger = logging.getLogger(__name__)
 
+#: Within this time a worker that is starting or busy takes a message; then a tick follows.
+EXPIRES_S = 20
+
 
 def wake_engine() -> None:
     """Send a tick after the transaction is committed. Without a broker the next tick does it."""
@@ -55,6 +58,6 @@ def wake_channels() -> None:
 def _send(task: str = "pump", *words: str) -> None:
     name = f"orchestrator.dispatch.tasks.{task}"
     try:
-        current_app.send_task(name, args=words, expires=2, retry=False)
+        current_app.send_task(name, args=words, expires=EXPIRES_S, retry=False)
     except OperationalError as error:
         logger.warning("the engine was not woken: %s", error)
