@@ -4,20 +4,16 @@ No request, transaction or tick waits for a git server. Code that needs the newe
 fetch, and checks later whether a newer fetch has ended.
 """
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.database.clock import read_database_time
-
-logger = logging.getLogger(__name__)
+from orchestrator.database.task_messages import send_task
 
 TASK = "orchestrator.dispatch.tasks.fetch_repositories"
 
@@ -84,7 +80,4 @@ def pause_after(failures: int) -> timedelta:
 
 def wake_fetcher(queue: str) -> None:
     """Start a fetch worker; without a broker the next tick does it."""
-    try:
-        current_app.send_task(TASK, queue=queue, expires=20, retry=False)
-    except OperationalError as error:
-        logger.warning("no fetch was started: %s", error)
+    send_task(TASK, queue=queue)

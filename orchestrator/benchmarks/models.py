@@ -24,7 +24,7 @@ class CompleteManager(models.Manager[Any]):
 
 
 class Deletable(models.Model):
-    """A row that is deleted with a grace period, in which it can be restored."""
+    """A deleted row can be restored during a grace period."""
 
     deleted_at = models.DateTimeField(null=True, blank=True)
     deleted_by = models.ForeignKey(

@@ -1,1 +1,1 @@
-"""Helpers for PostgreSQL that the applications share. It has no tables."""
+"""Helpers for PostgreSQL and Redis that the applications share. It has no tables."""

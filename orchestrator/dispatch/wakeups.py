@@ -1,21 +1,14 @@
 """Wake-ups of the engine, so that work starts before its next tick."""
 
-import logging
 from functools import partial
 from uuid import UUID
 
-from celery import current_app
 from django.db import transaction
 from django.db.models.functions import Now
-from kombu.exceptions import OperationalError
 
+from orchestrator.database.task_messages import send_task
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JOB_ACTIVE
-
-logger = logging.getLogger(__name__)
-
-#: Within this time a worker that is starting or busy takes a message; then a tick follows.
-EXPIRES_S = 20
 
 
 def wake_engine() -> None:
@@ -56,8 +49,4 @@ def wake_channels() -> None:
 
 
 def _send(task: str = "pump", *words: str) -> None:
-    name = f"orchestrator.dispatch.tasks.{task}"
-    try:
-        current_app.send_task(name, args=words, expires=EXPIRES_S, retry=False)
-    except OperationalError as error:
-        logger.warning("the engine was not woken: %s", error)
+    send_task(f"orchestrator.dispatch.tasks.{task}", *words)

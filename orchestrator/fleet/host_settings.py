@@ -73,16 +73,18 @@ def set_host_settings(
     }
     changes = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
     if changes:
-        with transaction.atomic():
-            Host.objects.filter(pk=host.pk).update(**changes)
-            if changes.get("run_as", host.run_as) != host.run_as:
-                begin_again(host=host, step=CheckStep.AGENT)
-            record_audit(
-                member=member,
-                action="host.settings_changed",
-                subject=f"{host}: {', '.join(changes)}",
-            )
+        _store_settings(member, host, changes)
     return selectors.load_host(member, host_id)
+
+
+@transaction.atomic
+def _store_settings(member: Member, host: Host, changes: Mapping[str, Any]) -> None:
+    Host.objects.filter(pk=host.pk).update(**changes)
+    if changes.get("run_as", host.run_as) != host.run_as:
+        begin_again(host=host, step=CheckStep.AGENT)
+    record_audit(
+        member=member, action="host.settings_changed", subject=f"{host}: {', '.join(changes)}"
+    )
 
 
 def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Host:

@@ -36,8 +36,8 @@ _DEFAULT_BRANCH = "default"
 class HistoryOptions:
     """`format`: empty to recognise it. `benchmark` and `host` replace those of the file.
 
-    `commit` is the commit of results that name none. `better` is the direction of values for which
-    the file gives none.
+    `commit` is the commit of results that name none. `better` is the direction of values
+    whose direction is not in the file.
     """
 
     format: str = ""

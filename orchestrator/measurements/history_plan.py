@@ -69,7 +69,7 @@ class HistoryPreview:
     """What the import of a history would store.
 
     `unknown`: results without a value. `spread`: values that describe the spread of others.
-    `undirected`: series whose better direction is unknown, in which no changes are searched.
+    `undirected`: series whose better direction is unknown; no changes are searched in them.
     `by_date`: matched commits of results that only have a date. `unknown_commits` are examples.
     `fetch_problem`: why commits were matched with an older state of the repository.
     """

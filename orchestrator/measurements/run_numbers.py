@@ -121,7 +121,6 @@ class RunSummary:
 
 def load_run_numbers(run: Run, cases: Collection[int]) -> RunNumbers:
     """Return the usable trials of these cases, with two queries for any number of them."""
-    metrics = load_primary_metrics(run)
     usable = Trial.objects.filter(
         job__run=run,
         case__in=list(cases),
@@ -129,7 +128,7 @@ def load_run_numbers(run: Run, cases: Collection[int]) -> RunNumbers:
         validity__in=COUNTED_VALIDITIES,
     )
     rows = list(usable.values_list("pk", "case_id", "job_id", "variant_id", "round"))
-    values = load_values([row[0] for row in rows], {metric.key for metric in metrics})
+    metrics, values = load_primary_values(run, [row[0] for row in rows])
     return RunNumbers(
         metrics=metrics,
         contenders=frozenset(each.pk for each in list(run.variants.all())[1:]),

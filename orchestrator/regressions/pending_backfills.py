@@ -1,8 +1,8 @@
 """Commits that the unfinished runs of backfills will measure.
 
 A change between two commits is only as narrow as the points around it. While a backfill adds points
-there, the change is not measured again: afterwards one confirmation run of the narrowest pair of
-commits is enough, and no bisection measures commits that the backfill measures.
+there, the change is not measured again. Afterwards one confirmation run of the narrowest pair of
+commits is enough. No bisection measures commits that the backfill measures.
 """
 
 from collections.abc import Iterable

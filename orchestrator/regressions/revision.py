@@ -40,13 +40,7 @@ def store_changes(
     positions that a backfill will measure. They count as points: whether a change is news does not
     depend on the order in which a backfill measures.
     """
-    rows = (
-        ChangePoint.objects.filter(series=series)
-        .exclude(state=ChangeState.SUPERSEDED)
-        .select_related("commit", "before")
-        .order_by("found_at")
-    )
-    known = [row for row in rows if not _is_before(row.commit, sure_from)]
+    known = _load_known(series, sure_from)
     changes = [
         each for each in scan.points if sure_from is None or line[each.index].position >= sure_from
     ]
@@ -65,6 +59,17 @@ def store_changes(
             facts = _build_facts(line, change, commits)
             is_recent = not is_old and _count_from(line, change, pending) <= RECENT
             _add(series, change, facts, is_recent=is_recent, is_old=is_old)
+
+
+def _load_known(series: Series, sure_from: int | None) -> list[ChangePoint]:
+    """Return the change points that a detection may change, oldest detection first."""
+    rows = (
+        ChangePoint.objects.filter(series=series)
+        .exclude(state=ChangeState.SUPERSEDED)
+        .select_related("commit", "before")
+        .order_by("found_at")
+    )
+    return [row for row in rows if not _is_before(row.commit, sure_from)]
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:

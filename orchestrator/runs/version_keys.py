@@ -32,7 +32,7 @@ _FOR_A_TIME = """\
 EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id AND host.open_hours <> '')
 OR EXISTS (SELECT FROM runs_job job WHERE job.run_id = run.id AND job.not_before > now())"""
 
-#: A run of a deleted benchmark, which nobody sees.
+#: A run of a deleted benchmark: no member can see it.
 _DELETED = """\
 EXISTS (SELECT FROM benchmarks_definition definition
         JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id

@@ -1,16 +1,12 @@
-"""A process that uses a share of one CPU: a program of its own, and its start."""
+"""A separate process that uses a share of one CPU."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 
-from devstack.processes import die_with_parent
+from perf.harness.processes import run_on_cpus
 
 #: The neighbour ends by itself after this time, whatever becomes of the benchmark.
 MOST_S = 120
@@ -21,7 +17,7 @@ _PROGRAM = """
 import sys, time
 share, period, end = float(sys.argv[1]), float(sys.argv[2]), time.monotonic() + float(sys.argv[3])
 begin = time.monotonic()
-while begin < end:
+while time.monotonic() < end:
     stop = time.thread_time() + share * period
     while time.thread_time() < stop:
         pass
@@ -37,16 +33,5 @@ def run_neighbour(share: float, cpus: Collection[int]) -> Iterator[None]:
         yield
         return
     argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(share), str(PERIOD_S), str(MOST_S)]
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, preexec_fn=partial(_prepare, os.getpid(), frozenset(cpus))
-    )
-    try:
+    with run_on_cpus(argv, cpus):
         yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _prepare(parent: int, cpus: frozenset[int]) -> None:
-    die_with_parent(parent, signal.SIGKILL)
-    os.sched_setaffinity(0, cpus)

@@ -66,10 +66,9 @@ def measure_effects(pairs_by_share: Pairs) -> dict[str, float]:
         key = f"{load.key}_{round(100 * share)}_percent"
         compared = compare_pairs(pairs)
         values[f"{key}_beyond_margin"] = max(_exceed_margin(each) for each in compared.values())
-        observed = [pair.disturbed.foreign_share for pair in pairs]
-        known = [each for each in observed if each is not None]
-        if known:
-            values[f"{key}_observed"] = median(known)
+        observed = _compute_observed(pairs)
+        if observed is not None:
+            values[f"{key}_observed"] = observed
         values[f"{key}_flagged"] = sum(_is_flagged(pair.disturbed) for pair in pairs) / len(pairs)
     return values
 
@@ -89,13 +88,12 @@ def build_requirements(values: Mapping[str, float]) -> dict[str, Requirement | N
 def build_text(pairs_by_share: Pairs) -> str:
     rows = []
     for (load, share), pairs in pairs_by_share.items():
-        observed = [pair.disturbed.foreign_share for pair in pairs]
-        known = [each for each in observed if each is not None]
+        observed = _compute_observed(pairs)
         counts = Counter(pair.disturbed.validity for pair in pairs)
         rows.append(
             (
                 f"{load.title}, {format_percent(share)} of a core",
-                format_percent(median(known)) if known else "unknown",
+                "unknown" if observed is None else format_percent(observed),
                 *(_format_effect(each) for each in compare_pairs(pairs).values()),
                 f"{counts['valid']} / {counts['suspect']} / {counts['invalid']}",
             )
@@ -122,6 +120,13 @@ def build_details(pairs_by_share: Pairs) -> list[dict[str, Any]]:
         }
         for (load, share), pairs in pairs_by_share.items()
     ]  # fmt: skip
+
+
+def _compute_observed(pairs: Sequence[DisturbedPair]) -> float | None:
+    """Return the median of the cores that other processes used next to a neighbour."""
+    shares = (pair.disturbed.foreign_share for pair in pairs)
+    known = [share for share in shares if share is not None]
+    return median(known) if known else None
 
 
 def _exceed_margin(compared: Comparison) -> float:

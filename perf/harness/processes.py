@@ -1,13 +1,18 @@
-"""CPU time (clock ticks of 10 ms) and memory of living processes, read from /proc."""
+"""CPU time (clock ticks of 10 ms) and memory of living processes, read from /proc; programs that
+run next to a measurement."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from devstack.processes import find_descendants
+from devstack.processes import die_with_parent, find_descendants
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -22,6 +27,24 @@ class Memory:
     pss: int = 0
     rss: int = 0
     anonymous: int = 0
+
+
+@contextlib.contextmanager
+def run_on_cpus(argv: Sequence[str | Path], cpus: Collection[int] = ()) -> Iterator[None]:
+    """Run a program on these CPUs (default: on all) while the context lasts, then kill it."""
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, preexec_fn=partial(_prepare, os.getpid(), frozenset(cpus))
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _prepare(parent: int, cpus: frozenset[int]) -> None:
+    die_with_parent(parent, signal.SIGKILL)
+    os.sched_setaffinity(0, cpus or os.sched_getaffinity(0))
 
 
 def read_memory(pid: int) -> Memory:

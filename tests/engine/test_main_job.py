@@ -5,7 +5,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from django.db.models import QuerySet
 
+from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Commit
 from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.comparisons.compare import compare_commits
@@ -131,16 +133,22 @@ def test_a_job_survives_a_killed_worker_without_lost_or_repeated_trials(
     assert sorted(started) == sorted(str(trial.pk) for trial in measured)
 
 
-def test_a_cancelled_job_stops_and_keeps_its_results(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
-    alice = team.alice
-    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
+def start_long_run(engine: Engine, alice: Member, folder: Path) -> tuple[Run, QuerySet[Trial]]:
+    """Return a run of 50 rounds after its first trial, and its measured trials."""
+    project, shas = make_project(alice, folder / "origin", [server(), server(start="# same")])
     make_definition(alice, project)
     make_local_host(alice)
     run = make_run(alice, shas, rounds=50)
     measured = Trial.objects.filter(job__run=run, state="measured")
     engine.wait_for(lambda: measured.exists())
+    return run, measured
+
+
+def test_a_cancelled_job_stops_and_keeps_its_results(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    alice = team.alice
+    run, measured = start_long_run(engine, alice, tmp_path)
     cancel_run(member=alice, run_id=run.pk)
     engine.wake(run)
     run = engine.finish(run, timeout_s=60)
@@ -156,12 +164,8 @@ def test_a_project_that_is_deleted_while_its_run_measures_frees_the_host(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
-    project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="# same")])
-    make_definition(alice, project)
-    make_local_host(alice)
-    run = make_run(alice, shas, rounds=50)
-    measured = Trial.objects.filter(job__run=run, state="measured")
-    engine.wait_for(lambda: measured.exists())
+    run, measured = start_long_run(engine, alice, tmp_path)
+    project = run.definition.benchmark.project
     delete_project(member=alice, slug=project.slug)
     run = engine.finish(run, timeout_s=60)
 
@@ -173,6 +177,7 @@ def test_a_project_that_is_deleted_while_its_run_measures_frees_the_host(
     restore_project(member=alice, project_id=project.pk)
     assert load_run(alice, run.pk).state == "cancelled"
     assert measured.count() == kept > 0
+    shas = [variant.commit.sha for variant in run.variants.all()]
     again = engine.finish(make_run(alice, shas, rounds=1))
     assert again.state == "finished"
 

@@ -62,7 +62,7 @@ def _nothing_remembered() -> Any:
 
 @pytest.fixture
 def long_history(world: World) -> list[str]:
-    """The hashes of 43 commits of the project, of which the mirror knows all."""
+    """The hashes of 43 commits of the project. The mirror knows all of them."""
     more = [commit_files(world.repository, {"file.txt": f"{n}\n"}, n) for n in range(3, 43)]
     fetch_now(world.project)
     return [*world.shas, *more]

@@ -30,7 +30,7 @@ RATE = "requests.rate"
 
 @pytest.fixture
 def world(world: World) -> World:
-    """The main line has 33 commits, of which none was measured."""
+    """The main line has 33 commits. None of them was measured."""
     for number in range(len(world.shas), COMMITS):
         world.shas.append(commit_files(world.repository, {"file.txt": f"{number}\n"}, number))
     fetch_now(world.project)

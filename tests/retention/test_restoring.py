@@ -16,7 +16,7 @@ from tests.api.conftest import ApiClient, make_client
 from tests.support.demo_team import DemoTeam, make_demo_team
 from tests.support.fetches import run_fetches
 
-#: Of the project itself: while it is deleted, they do not exist.
+#: Addresses of the project itself do not exist while it is deleted.
 OF_PROJECT = (
     "projects/server", "projects/server/dependents", "projects/server/retention",
     "projects/server/pins", "projects/server/removals", "projects/server/changes",

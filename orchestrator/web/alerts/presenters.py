@@ -40,7 +40,7 @@ CHANGE_BADGES = {
     ChangeState.SUPERSEDED: "cancelled",
 }
 
-#: So many points around a change are drawn at most, of which half are before it.
+#: The most points that are drawn around a change; half of them are before it.
 POINTS_AROUND = 60
 #: The metric of the most important change point of an alert comes first here.
 _HEADLINES = ("capacity.rate", "requests.rate", *PRIMARY["open"])

@@ -37,7 +37,7 @@ MOST_LISTED = 100
 
 @for_member
 def backfills(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the newest backfills; the list reloads itself while a run has not ended."""
+    """Show the newest backfills; the list reloads itself until all runs have ended."""
     rows = list(load_backfills(member)[:MOST_LISTED])
     counts = count_backfill_runs(rows)
     context = {
@@ -75,7 +75,7 @@ def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
 def backfill(request: HttpRequest, member: Member, backfill_id: UUID) -> HttpResponse:
     """Show each commit with its run, why it failed, and why others were left out.
 
-    The page reloads its part while a run has not ended.
+    The page reloads its part until all runs have ended.
     """
     shown = load_backfill(member, backfill_id)
     runs = load_backfill_runs(shown)
