@@ -70,9 +70,9 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("account-unlink", see=PERSON, do=PERSON),
     **_build_page_rows("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
     **_build_page_rows(
-        """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
-        trial-histogram validity load-tools compare compare-case compare-choose history
-        history-data history-commit history-point alerts alert reports report report-export
+        """overview runs run run-progress run-trials run-refs run-idle-checks build-log trial
+        trial-artifact trial-histogram validity load-tools compare compare-case compare-choose
+        history history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
         import schedules backfills backfill benchmarks members sharing settings-quotas
         project-badges badge-value badge-verdict embed channel delivery project-fetch""",

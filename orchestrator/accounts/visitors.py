@@ -61,7 +61,11 @@ class Visitor(Member):
         return ("visitor", self.place)
 
     def sees(self, project: str, *, team: str = "") -> Q:
-        return Q(**{project: self.project}) & build_live_condition(project)
+        visible = Q(**{project: self.project}) & build_live_condition(project)
+        if project.endswith("benchmark__project"):
+            # A draft was never saved: only the team sees its trial run.
+            visible &= Q(**{f"{project.removesuffix('project')}is_draft": False})
+        return visible
 
     def sees_project(self, project: int, team: int) -> bool:
         return project == self.project
@@ -85,6 +89,8 @@ def build_project_condition(member: Member) -> tuple[str, int]:
     """Return `Member.sees` of the tables `project` and `benchmark` as SQL: its text, ending in
     AND, and its parameter."""
     live = "benchmark.deleted_at IS NULL AND "
+    if isinstance(member, Visitor):
+        live += "NOT benchmark.is_draft AND "
     if member.project is not None:
         return f"{live}project.id = %s AND ", member.project
     return f"{live}project.team_id = %s AND ", member.team.pk

@@ -1,7 +1,7 @@
 """Idle checks before a run: whether other processes use its hosts now, and which."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from orchestrator.core.clock import utc_now
@@ -20,19 +20,19 @@ from orchestrator.runs.plans import RunPlan
 
 #: A result is shown for this long before the next check.
 FRESH = timedelta(seconds=60)
-#: A page waits this long for a worker.
-PATIENCE = timedelta(seconds=20)
+#: A page waits this long for a worker, which may have to start first.
+PATIENCE = timedelta(seconds=60)
 #: The hosts of one plan that are checked.
 MOST_HOSTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostIdleness:
-    """`check` is the last result, None before the first one. `running`: a new one is due soon."""
+    """The last idle check of a host, if any, and when another one was requested."""
 
     host: Host
     check: HostCheck | None
-    running: bool
+    requested_at: datetime | None
 
     @property
     def is_busy(self) -> bool:
@@ -42,11 +42,23 @@ class HostIdleness:
     def has_failed(self) -> bool:
         return self.check is not None and self.check.outcome == CheckOutcome.FAILED
 
+    @property
+    def is_running(self) -> bool:
+        """A worker should have the result soon."""
+        return self.requested_at is not None and utc_now() - self.requested_at < PATIENCE
+
+    @property
+    def is_late(self) -> bool:
+        return self.requested_at is not None and not self.is_running
+
 
 def refresh_idle_checks(plan: RunPlan) -> list[HostIdleness]:
     """Return the newest idle check of each free host of a plan; request those that are too old."""
-    now = utc_now()
-    hosts = _list_free_hosts(plan)
+    return [_request_new_check(each) for each in load_idle_checks(_list_free_hosts(plan))]
+
+
+def load_idle_checks(hosts: Sequence[Host]) -> list[HostIdleness]:
+    """Return the newest idle check of each host, and whether another one is requested."""
     checks = {
         check.host_id: check
         for check in HostCheck.objects.filter(host__in=hosts, step=CheckStep.QUIET)
@@ -55,7 +67,8 @@ def refresh_idle_checks(plan: RunPlan) -> list[HostIdleness]:
         CheckRequest.objects.filter(host__in=hosts).values_list("host_id", "requested_at")
     )
     return [
-        _refresh_idle_check(host, checks.get(host.pk), requests.get(host.pk), now) for host in hosts
+        HostIdleness(host=host, check=checks.get(host.pk), requested_at=requests.get(host.pk))
+        for host in hosts
     ]
 
 
@@ -70,13 +83,12 @@ def _list_free_hosts(plan: RunPlan) -> Sequence[Host]:
     return [host for pk, host in named.items() if pk not in leased][:MOST_HOSTS]
 
 
-def _refresh_idle_check(
-    host: Host, check: HostCheck | None, requested_at: datetime | None, now: datetime
-) -> HostIdleness:
-    if check is not None and now - check.at < FRESH:
-        return HostIdleness(host=host, check=check, running=False)
-    if requested_at is None:
-        request_idle_check(host)
-        wake_check(host.pk)
-    waited = now - (requested_at or now)
-    return HostIdleness(host=host, check=check, running=waited < PATIENCE)
+def _request_new_check(idleness: HostIdleness) -> HostIdleness:
+    now = utc_now()
+    if idleness.requested_at is not None:
+        return idleness
+    if idleness.check is not None and now - idleness.check.at < FRESH:
+        return idleness
+    request_idle_check(idleness.host)
+    wake_check(idleness.host.pk)
+    return replace(idleness, requested_at=now)

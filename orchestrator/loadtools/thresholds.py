@@ -274,7 +274,8 @@ _OF_THE_HOSTS = (
     _build_soft(
         "foreign_process",
         "CPU of other processes",
-        "They take CPU time and caches from the server or the load tool [T].",
+        "They take CPU time and caches from the server or the load tool. From 2 % of a core on, "
+        "p99 changes by more than its margin.",
         "stop other programs on the host, or pin them to other CPUs",
         value=0.05,
         unit="cores",
@@ -283,7 +284,8 @@ _OF_THE_HOSTS = (
     _build_hard(
         "busy_neighbour",
         "CPU of other processes, half a core",
-        "With half a core in use, only the rest of the CPU was measured [T].",
+        "With half a core in use, only the rest of the CPU was measured. The median latency and "
+        "the rate of a closed loop change, too.",
         "stop other programs on the host, or pin them to other CPUs",
         value=0.5,
         unit="cores",

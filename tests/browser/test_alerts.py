@@ -28,10 +28,10 @@ def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> No
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, f"{wider} pixels too wide at {width}"
     page.get_by_role("textbox", name="Note").fill("on it")
-    page.get_by_role("button", name="Investigating").click()
+    page.get_by_role("button", name="Acknowledge").click()
     expect(page.locator(".title .badge")).to_contain_text("Acknowledged")
     page.get_by_role("textbox", name="Note").fill("reverted")
-    page.get_by_role("button", name="Confirmed").click()
+    page.get_by_role("button", name="Confirm", exact=True).click()
     expect(page.get_by_role("region", name="Activity")).to_contain_text(
         "alice: confirmed: reverted"
     )

@@ -111,7 +111,8 @@ def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
 def test_a_busy_host_is_named_with_its_process_before_the_start(
     page: Page, world: World, tmp_path: Path
 ) -> None:
-    with running_engine(tmp_path), run_busy_process(tmp_path, "backupd"):
+    with running_engine(tmp_path) as engine, run_busy_process(tmp_path, "backupd"):
+        engine.wait_until_ready()
         page.goto("/runs/new?benchmark=server/hello&contender=main&hosts=here")
         notice = page.locator("#plan .notice", has_text="here is busy.")
         # On a busy machine other processes may use more CPU time than this one.

@@ -23,6 +23,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     "run-progress": ("GET /runs/{run_id}",),
     "run-trials": ("GET /runs/{run_id}/trials",),
     "run-refs": ("GET /projects/{project}/refs", "GET /projects/{project}/commits"),
+    "run-idle-checks": ("GET /hosts/{host_id}/checks",),
     "run-new": ("POST /runs", "POST /schedules", "GET /benchmarks", "GET /hosts"),
     "run-preview": ("POST /runs/plan",),
     "run-rerun": ("POST /runs/{run_id}/rerun",),

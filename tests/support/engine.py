@@ -80,7 +80,7 @@ class Engine:
     def start(self, *more: str) -> None:
         """Start both in one process: loading the libraries is what most tests wait for."""
         argv = [
-            sys.executable, "-m", "celery", "-A", "orchestrator.config", "worker",
+            sys.executable, "-m", "celery", "-A", "tests.support.quick_ticks", "worker",
             "-B", "-s", str(self.logs / "beat"), "-l", "info", *more,
         ]  # fmt: skip
         with open(self.logs / "worker.log", "ab") as log:
@@ -121,6 +121,11 @@ class Engine:
                 tail = (self.logs / "worker.log").read_text(errors="replace")[-3000:]
                 raise AssertionError(f"not reached within {timeout_s} s; the worker's log:\n{tail}")
             time.sleep(0.2)
+
+    def wait_until_ready(self, *, timeout_s: float = 120) -> None:
+        """Wait until the worker takes tasks. A busy machine needs a while to load the libraries."""
+        log = self.logs / "worker.log"
+        self.wait_for(lambda: " ready." in log.read_text(errors="replace"), timeout_s=timeout_s)
 
     def finish(self, run: Run, *, timeout_s: float = 90) -> Run:
         """Wait for the end of a run and return its state then."""

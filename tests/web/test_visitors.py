@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.models import Project, ShareLink
+from orchestrator.benchmarks.models import Benchmark, Project, ShareLink
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import open_repository
 from orchestrator.benchmarks.sharing import set_public
@@ -109,6 +109,23 @@ def test_a_visitor_sees_no_message_of_a_failed_trial(
         page = client.get(PLACE + name)
         assert page.status_code == 200, name
         assert ADDRESS not in page.content.decode(), name
+
+
+def test_a_visitor_sees_nothing_of_an_unsaved_draft(
+    public: Project, world: World, client: Client, alice: Client
+) -> None:
+    run, trial = f"runs/{world.run.pk}/", f"trials/{world.run.jobs.get().trials.first().pk}/"
+
+    def list_shown() -> list[str]:
+        pages = {
+            path: client.get(PLACE + path)
+            for path in (run, trial, "history/?benchmark=server/hello", "runs/", "")
+        }
+        return [path for path, page in pages.items() if "Hello" in page.content.decode()]
+
+    Benchmark.objects.update(is_draft=True)
+    assert list_shown() == []
+    assert [alice.get(f"/{path}").status_code for path in (run, trial)] == [200, 200]
 
 
 def test_a_visitor_can_name_commits_only_by_hashes_of_measured_ones(

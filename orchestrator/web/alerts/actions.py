@@ -10,12 +10,12 @@ from orchestrator.core.errors import InvalidRequestError
 
 #: Action → its label.
 ACTIONS = (
-    ("acknowledge", "Investigating"),
-    ("confirm", "Confirmed"),
+    ("acknowledge", "Acknowledge"),
+    ("confirm", "Confirm"),
     ("accept", "Accept as the new baseline"),
     ("dismiss", "Dismiss"),
     ("silence", "Silence"),
-    ("resolve", "Fixed"),
+    ("resolve", "Resolve"),
     ("reopen", "Reopen"),
     ("assign", "Assign"),
     ("note", "Add comment"),

@@ -32,6 +32,7 @@ from orchestrator.web.forms import FORM_ERRORS, build_benchmark_key
 from orchestrator.web.refs import load_chosen_run, load_ref_choices
 from orchestrator.web.runs.default_commits import build_default_commits, follow_default_branch
 from orchestrator.web.runs.forms import RunForm
+from orchestrator.web.runs.idle_check_views import build_idle_context
 from orchestrator.web.runs.placements import build_form_data
 from orchestrator.web.schedules.forms import ScheduleForm
 from orchestrator.web.sentences import build_sentence
@@ -216,14 +217,13 @@ def _build_context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
 def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
     now = utc_now()
     resolution = form.wanted_change
-    idle_checks = refresh_idle_checks(plan) if form.starts == "now" else []
+    idle_checks = build_idle_context(refresh_idle_checks(plan)) if form.starts == "now" else {}
     return {
         "chosen": list_planned_cases(plan),
         "job_s": _estimate_job_times(plan),
         "takes": _list_durations(plan),
         "cautions": find_warnings(plan),
-        "idle_checks": idle_checks,
-        "idle_checks_running": [each.host.name for each in idle_checks if each.running],
+        **idle_checks,
         "forecasts": forecast_resolution(plan) if resolution is None else [],
         "resolution": estimate_resolution(plan, resolution) if resolution is not None else None,
         "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,

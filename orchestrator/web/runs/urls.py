@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from orchestrator.web.runs import form_views, views
+from orchestrator.web.runs import form_views, idle_check_views, views
 
 urlpatterns = [
     path("runs/", views.runs, name="runs"),
     path("runs/new", form_views.new_run, name="run-new"),
     path("runs/preview", form_views.preview, name="run-preview"),
+    path("runs/idle-checks", idle_check_views.show_idle_checks, name="run-idle-checks"),
     path("runs/refs", form_views.refs, name="run-refs"),
     path("runs/<uuid:run_id>/rerun", form_views.run_again, name="run-rerun"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
