@@ -1,5 +1,6 @@
-"""Templates stay readable in an editor."""
+"""Templates stay readable in an editor, and their line breaks do not show on the page."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,19 @@ TEMPLATES = CHECKOUT / "templates"
 WIDTH = 140
 
 
-@pytest.mark.parametrize(
+each_template = pytest.mark.parametrize(
     "path", sorted(each for each in TEMPLATES.rglob("*") if each.is_file()),
     ids=lambda path: str(path.relative_to(TEMPLATES)),
 )  # fmt: skip
+
+
+@each_template
 def test_no_line_of_a_template_is_too_long(path: Path) -> None:
     lines = path.read_text().splitlines()
     assert [number for number, line in enumerate(lines, start=1) if len(line) > WIDTH] == []
+
+
+@each_template
+def test_no_line_break_of_the_template_shows_in_a_notice(path: Path) -> None:
+    """A notice keeps the line breaks of its message, unless it contains a paragraph."""
+    assert re.findall(r'<p class="notice"[^>]*>\n.*', path.read_text()) == []
