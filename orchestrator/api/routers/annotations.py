@@ -14,7 +14,7 @@ from orchestrator.api.schemas.annotations import (
     AnnotationOut,
     AnnotationPage,
     AnnotationTextIn,
-    annotation_out,
+    build_annotation_out,
 )
 from orchestrator.api.schemas.common import Text
 from orchestrator.benchmarks.models import Benchmark, Case, Project
@@ -55,7 +55,7 @@ def list_annotations(
     if commit is not None:
         rows = rows.filter(commit__sha__startswith=commit.lower())
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return AnnotationPage(annotations=[annotation_out(each) for each in page], next=following)
+    return AnnotationPage(annotations=[build_annotation_out(each) for each in page], next=following)
 
 
 @router.post("/annotations", response={201: AnnotationOut}, summary="Create an annotation")
@@ -65,12 +65,12 @@ def create_annotation(request: CallerRequest, payload: AnnotationIn) -> Status[A
     (commit,) = load_project_commits(member, project, [payload.commit])
     made = annotations.annotate(member=member, commit=commit, text=payload.text, target=target)
     annotation = annotations.load_annotation(member, made.pk)
-    return Status(HTTPStatus.CREATED, annotation_out(annotation))
+    return Status(HTTPStatus.CREATED, build_annotation_out(annotation))
 
 
 @router.get(ANNOTATION, response=AnnotationOut, summary="Show an annotation")
 def show_annotation(request: CallerRequest, annotation_id: UUID) -> AnnotationOut:
-    return annotation_out(annotations.load_annotation(request.auth.member, annotation_id))
+    return build_annotation_out(annotations.load_annotation(request.auth.member, annotation_id))
 
 
 @router.put(ANNOTATION, response=AnnotationOut, summary="Edit an annotation")
@@ -79,7 +79,7 @@ def edit_annotation(
 ) -> AnnotationOut:
     member = request.auth.member
     annotations.edit_annotation(member=member, annotation_id=annotation_id, text=payload.text)
-    return annotation_out(annotations.load_annotation(member, annotation_id))
+    return build_annotation_out(annotations.load_annotation(member, annotation_id))
 
 
 @router.delete(ANNOTATION, response={204: None}, summary="Delete an annotation")

@@ -14,9 +14,9 @@ from orchestrator.api.schemas.backfills import (
     BackfillOut,
     BackfillPage,
     BackfillPlanOut,
-    backfill_out,
-    backfill_plan_out,
-    backfill_summary_out,
+    build_backfill_out,
+    build_backfill_plan_out,
+    build_backfill_summary_out,
 )
 from orchestrator.benchmarks.refs import resolve_as_fetched
 from orchestrator.dispatch.wakeups import wake_engine
@@ -30,7 +30,7 @@ def plan_backfill(request: CallerRequest, payload: BackfillIn) -> BackfillPlanOu
     """The commits and the expected time of a backfill; nothing is started."""
     with resolve_as_fetched():
         plan = backfills.plan_backfill(member=request.auth.member, request=payload.build_request())
-    return backfill_plan_out(plan)
+    return build_backfill_plan_out(plan)
 
 
 @router.post("/backfills", response={201: BackfillOut}, summary="Start a backfill")
@@ -42,7 +42,7 @@ def start_backfill(
     member = request.auth.member
     backfill = backfills.start_backfill(member=member, request=payload.build_request())
     wake_engine()
-    answer = backfill_out(backfills.load_backfill(member, backfill.pk))
+    answer = build_backfill_out(backfills.load_backfill(member, backfill.pk))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -53,14 +53,16 @@ def list_backfills(
 ) -> BackfillPage:
     rows = backfills.load_backfills(request.auth.member)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return BackfillPage(backfills=[backfill_summary_out(each) for each in page], next=following)
+    return BackfillPage(
+        backfills=[build_backfill_summary_out(each) for each in page], next=following
+    )
 
 
 @router.get(
     "/backfills/{uuid:backfill_id}", response=BackfillOut, summary="Show a backfill and its runs"
 )
 def show_backfill(request: CallerRequest, backfill_id: UUID) -> BackfillOut:
-    return backfill_out(backfills.load_backfill(request.auth.member, backfill_id))
+    return build_backfill_out(backfills.load_backfill(request.auth.member, backfill_id))
 
 
 @router.post(
@@ -71,4 +73,4 @@ def cancel_backfill(request: CallerRequest, backfill_id: UUID) -> BackfillOut:
     member = request.auth.member
     backfills.cancel_backfill(member=member, backfill_id=backfill_id)
     wake_engine()
-    return backfill_out(backfills.load_backfill(member, backfill_id))
+    return build_backfill_out(backfills.load_backfill(member, backfill_id))

@@ -9,8 +9,12 @@ from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NumberCursor, cut_page
-from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationPage, calibration_out
-from orchestrator.api.schemas.runs import RunOut, run_out
+from orchestrator.api.schemas.calibrations import (
+    CalibrationIn,
+    CalibrationPage,
+    build_calibration_out,
+)
+from orchestrator.api.schemas.runs import RunOut, build_run_out
 from orchestrator.calibration.sensitivity import load_calibrations, present_epoch
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.selectors import load_host
@@ -36,7 +40,7 @@ def calibrate_host(
     new = payload.build_calibration() if payload else NewCalibration()
     run = start_calibration(member=member, host_id=host_id, new=new)
     wake_engine()
-    answer = run_out(selectors.load_progress(selectors.load_run(member, run.pk)))
+    answer = build_run_out(selectors.load_progress(selectors.load_run(member, run.pk)))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -55,6 +59,6 @@ def list_calibrations(
     page, following = cut_page(load_calibrations(host), after=cursor, limit=limit)
     validity = load_run_validity([each.run_id for each in page])
     return CalibrationPage(
-        calibrations=[calibration_out(each, epoch, validity[each.run_id]) for each in page],
+        calibrations=[build_calibration_out(each, epoch, validity[each.run_id]) for each in page],
         next=following,
     )

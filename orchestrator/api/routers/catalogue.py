@@ -28,17 +28,17 @@ from orchestrator.api.schemas.catalogue import (
     ReviewOut,
     SuitePage,
     VisibilityIn,
-    benchmark_case_out,
-    benchmark_out,
-    definition_changes_out,
-    definition_out,
-    definition_summary_out,
-    files_out,
-    review_out,
-    suite_out,
+    build_benchmark_case_out,
+    build_benchmark_out,
+    build_definition_changes_out,
+    build_definition_out,
+    build_definition_summary_out,
+    build_files_out,
+    build_review_out,
+    build_suite_out,
 )
 from orchestrator.api.schemas.common import MOST_WHOLE, Text
-from orchestrator.api.schemas.deletions import DependentsOut, dependents_out
+from orchestrator.api.schemas.deletions import DependentsOut, build_dependents_out
 from orchestrator.benchmarks.catalogue import load_suites
 from orchestrator.benchmarks.hidden_cases import set_case_hidden
 from orchestrator.benchmarks.review import review
@@ -76,7 +76,7 @@ def list_benchmarks(
         rows = rows.filter(project__slug=project)
     page, following = cut_page(rows, after=cursor, limit=limit)
     return BenchmarkPage(
-        benchmarks=[benchmark_out(each, each.version) for each in page], next=following
+        benchmarks=[build_benchmark_out(each, each.version) for each in page], next=following
     )
 
 
@@ -84,7 +84,7 @@ def list_benchmarks(
 def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
     """Also a draft, which the list leaves out."""
     row = load_benchmark_with_version(request.auth.member, benchmark, project)
-    return benchmark_out(row, row.version)
+    return build_benchmark_out(row, row.version)
 
 
 @router.get(
@@ -96,7 +96,7 @@ def list_benchmark_dependents(
     request: CallerRequest, project: Text, benchmark: Text
 ) -> DependentsOut:
     row = load_benchmark(request.auth.member, benchmark, project)
-    return dependents_out(deletions.list_benchmark_dependents(row))
+    return build_dependents_out(deletions.list_benchmark_dependents(row))
 
 
 @router.delete(BENCHMARK, response={204: None}, summary="Delete a benchmark")
@@ -121,7 +121,7 @@ def change_case_visibility(
     member = request.auth.member
     row = load_benchmark(member, benchmark, project)
     changed = set_case_hidden(member=member, benchmark=row, key=case, hidden=payload.hidden)
-    return benchmark_case_out(changed)
+    return build_benchmark_case_out(changed)
 
 
 @router.post(
@@ -149,7 +149,7 @@ def list_definitions(
     of = load_benchmark(request.auth.member, benchmark, project)
     page, following = cut_page(load_versions(of), after=cursor, limit=limit)
     return DefinitionPage(
-        definitions=[definition_summary_out(each) for each in page], next=following
+        definitions=[build_definition_summary_out(each) for each in page], next=following
     )
 
 
@@ -158,7 +158,7 @@ def show_definition(
     request: CallerRequest, project: Text, benchmark: Text, version: int
 ) -> DefinitionOut:
     instance = load_benchmark(request.auth.member, benchmark, project)
-    return definition_out(load_definition_version(instance, version))
+    return build_definition_out(load_definition_version(instance, version))
 
 
 @router.get(
@@ -178,7 +178,7 @@ def show_definition_changes(
 ) -> DefinitionChangesOut:
     instance = load_benchmark(request.auth.member, benchmark, project)
     after = load_definition_version(instance, version)
-    return definition_changes_out(
+    return build_definition_changes_out(
         load_definition_version(instance, since or max(1, after.version - 1)), after
     )
 
@@ -196,13 +196,13 @@ def create_definition(
         slug=benchmark,
         source=payload.source,
     )
-    return Status(HTTPStatus.CREATED, definition_out(definition))
+    return Status(HTTPStatus.CREATED, build_definition_out(definition))
 
 
 @router.post("/definitions/check", response=ReviewOut, summary="Check a definition")
 def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut:
     """Returns the summary, or the errors with their positions; nothing is saved."""
-    return review_out(review(payload.source))
+    return build_review_out(review(payload.source))
 
 
 @router.get(
@@ -215,7 +215,7 @@ def list_definition_files(
 ) -> DefinitionFilesOut:
     """As of the last fetch; `POST /projects/{project}/fetch` gets newer commits."""
     instance = load_project(request.auth.member, project)
-    return files_out(*find_definition_files(project=instance, ref=ref or ""))
+    return build_files_out(*find_definition_files(project=instance, ref=ref or ""))
 
 
 @router.post(
@@ -235,7 +235,7 @@ def import_benchmark(
         slug=payload.benchmark or "",
         ref=payload.ref or "",
     )
-    return Status(HTTPStatus.CREATED, definition_out(definition))
+    return Status(HTTPStatus.CREATED, build_definition_out(definition))
 
 
 @router.get("/suites", response=SuitePage, summary="List the catalogue, by title")
@@ -243,4 +243,4 @@ def list_suites(request: CallerRequest, cursor: NameCursor = None, limit: Limit 
     page, following = cut_named_page(
         load_suites(), lambda suite: suite.slug, after=cursor, limit=limit
     )
-    return SuitePage(suites=[suite_out(each) for each in page], next=following)
+    return SuitePage(suites=[build_suite_out(each) for each in page], next=following)

@@ -26,10 +26,10 @@ from orchestrator.api.schemas.changes import (
     NoteIn,
     ReasonIn,
     SilenceIn,
-    alert_out,
-    baseline_out,
-    change_point_out,
-    rules_out,
+    build_alert_out,
+    build_baseline_out,
+    build_change_point_out,
+    build_rules_out,
 )
 from orchestrator.api.schemas.common import Text
 from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit, load_project
@@ -69,12 +69,14 @@ def list_change_points(
     rows = change_points.load_change_points(request.auth.member)
     rows = rows.filter(**{name: value for name, value in filters.items() if value is not None})
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ChangePointPage(change_points=[change_point_out(row) for row in page], next=following)
+    return ChangePointPage(
+        change_points=[build_change_point_out(row) for row in page], next=following
+    )
 
 
 @router.get(CHANGE, response=ChangePointOut, summary="Show a change point")
 def show_change_point(request: CallerRequest, change_id: UUID) -> ChangePointOut:
-    return change_point_out(change_points.change_for(request.auth.member, change_id))
+    return build_change_point_out(change_points.change_for(request.auth.member, change_id))
 
 
 @router.post(CHANGE + "/confirm", response=ChangePointOut, summary="Measure a change again")
@@ -83,7 +85,7 @@ def confirm_change_point(request: CallerRequest, change_id: UUID) -> ChangePoint
     member = request.auth.member
     confirmations.confirm_now(member=member, change_id=change_id)
     wake_engine()
-    return change_point_out(change_points.change_for(member, change_id))
+    return build_change_point_out(change_points.change_for(member, change_id))
 
 
 @router.post(CHANGE + "/dismiss", response=ChangePointOut, summary="Dismiss a change point")
@@ -92,7 +94,7 @@ def dismiss_change_point(
 ) -> ChangePointOut:
     member = request.auth.member
     change_points.dismiss(member=member, change_id=change_id, reason=payload.reason)
-    return change_point_out(change_points.change_for(member, change_id))
+    return build_change_point_out(change_points.change_for(member, change_id))
 
 
 @router.get("/baselines", response=BaselinePage, summary="List baselines of histories")
@@ -110,7 +112,7 @@ def list_baselines(
     if project is not None:
         rows = rows.filter(_build_filter("benchmark__project__slug", project))
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return BaselinePage(baselines=[baseline_out(each) for each in page], next=following)
+    return BaselinePage(baselines=[build_baseline_out(each) for each in page], next=following)
 
 
 @router.post("/baselines", response={201: BaselineOut}, summary="Set a new baseline of a history")
@@ -133,7 +135,7 @@ def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[Basel
     )
     return Status(
         HTTPStatus.CREATED,
-        baseline_out(change_points.load_baselines(member).get(pk=made.pk)),
+        build_baseline_out(change_points.load_baselines(member).get(pk=made.pk)),
     )
 
 
@@ -160,7 +162,7 @@ def list_alerts(
     if state is not None:
         rows = rows.filter(state=state)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return AlertPage(alerts=[alert_out(alert) for alert in page], next=following)
+    return AlertPage(alerts=[build_alert_out(alert) for alert in page], next=following)
 
 
 @router.get(ALERT, response=AlertOut, summary="Show an alert")
@@ -239,7 +241,7 @@ def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) ->
 
 @router.get(RULES, response=ChangeRules, summary="Show the rules for suspected changes")
 def show_change_rules(request: CallerRequest, project: Text) -> ChangeRules:
-    return rules_out(load_project(request.auth.member, project))
+    return build_rules_out(load_project(request.auth.member, project))
 
 
 @router.put(RULES, response=ChangeRules, summary="Change the rules for suspected changes")
@@ -252,12 +254,12 @@ def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRu
         bisect=payload.bisect,
         minutes_a_day=payload.machine_minutes_a_day,
     )
-    return rules_out(saved)
+    return build_rules_out(saved)
 
 
 def _load_alert_out(request: CallerRequest, alert_id: UUID) -> AlertOut:
     """Return the alert after the write, which may have changed more than requested."""
-    return alert_out(load_alert(request.auth.member, alert_id))
+    return build_alert_out(load_alert(request.auth.member, alert_id))
 
 
 def _build_filter(field: str, value: str) -> Q:

@@ -18,10 +18,10 @@ from orchestrator.api.schemas.channels import (
     DeliveryDetailOut,
     DeliveryPage,
     NewChannelOut,
-    channel_out,
-    delivery_detail_out,
-    delivery_out,
-    new_channel_out,
+    build_channel_out,
+    build_delivery_detail_out,
+    build_delivery_out,
+    build_new_channel_out,
 )
 from orchestrator.api.schemas.schedules import EnabledIn
 from orchestrator.dispatch.wakeups import wake_channels
@@ -36,7 +36,7 @@ DELIVERY = "/deliveries/{uuid:delivery_id}"
 def list_channels(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ChannelPage:
     rows = channel_service.load_channels(request.auth.member)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ChannelPage(channels=[channel_out(each) for each in page], next=following)
+    return ChannelPage(channels=[build_channel_out(each) for each in page], next=following)
 
 
 @router.post("/channels", response={201: NewChannelOut}, summary="Create a channel")
@@ -45,14 +45,14 @@ def create_channel(
 ) -> Status[NewChannelOut]:
     """For maintainers. 409 if the name is taken. The `target` is never shown again in full."""
     made = channel_service.create_channel(member=request.auth.member, new=payload.new_channel())
-    answer = new_channel_out(made)
+    answer = build_new_channel_out(made)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
 
 @router.get(CHANNEL, response=ChannelOut, summary="Show a channel")
 def show_channel(request: CallerRequest, channel_id: UUID) -> ChannelOut:
-    return channel_out(channel_service.load_channel(request.auth.member, channel_id))
+    return build_channel_out(channel_service.load_channel(request.auth.member, channel_id))
 
 
 @router.patch(CHANNEL, response=ChannelOut, summary="Turn a channel on or off")
@@ -62,7 +62,7 @@ def enable_channel(request: CallerRequest, channel_id: UUID, payload: EnabledIn)
     channel_service.set_channel_enabled(
         member=member, channel_id=channel_id, enabled=payload.enabled
     )
-    return channel_out(channel_service.load_channel(member, channel_id))
+    return build_channel_out(channel_service.load_channel(member, channel_id))
 
 
 @router.delete(CHANNEL, response={204: None}, summary="Delete a channel")
@@ -80,7 +80,7 @@ def test_channel(
     member = request.auth.member
     made = channel_service.send_test(member=member, channel_id=channel_id)
     wake_channels()
-    answer = delivery_detail_out(channel_service.load_delivery(member, made.pk))
+    answer = build_delivery_detail_out(channel_service.load_delivery(member, made.pk))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -100,13 +100,15 @@ def list_deliveries(
     if state:
         rows = rows.filter(state=state)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return DeliveryPage(deliveries=[delivery_out(each) for each in page], next=following)
+    return DeliveryPage(deliveries=[build_delivery_out(each) for each in page], next=following)
 
 
 @router.get(DELIVERY, response=DeliveryDetailOut, summary="Show a delivery")
 def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOut:
     """The message, and the answer to each attempt."""
-    return delivery_detail_out(channel_service.load_delivery(request.auth.member, delivery_id))
+    return build_delivery_detail_out(
+        channel_service.load_delivery(request.auth.member, delivery_id)
+    )
 
 
 @router.post(
@@ -117,5 +119,5 @@ def deliver_again(request: CallerRequest, delivery_id: UUID) -> Status[DeliveryD
     member = request.auth.member
     channel_service.replay(member=member, delivery_id=delivery_id)
     wake_channels()
-    answer = delivery_detail_out(channel_service.load_delivery(member, delivery_id))
+    answer = build_delivery_detail_out(channel_service.load_delivery(member, delivery_id))
     return Status(HTTPStatus.ACCEPTED, answer)

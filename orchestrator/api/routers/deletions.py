@@ -3,13 +3,13 @@
 from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.schemas.catalogue import BenchmarkOut, benchmark_out
+from orchestrator.api.schemas.catalogue import BenchmarkOut, build_benchmark_out
 from orchestrator.api.schemas.deletions import (
     DeletedListOut,
-    deleted_benchmark_out,
-    deleted_project_out,
+    build_deleted_benchmark_out,
+    build_deleted_project_out,
 )
-from orchestrator.api.schemas.projects import ProjectOut, project_out
+from orchestrator.api.schemas.projects import ProjectOut, build_project_out
 from orchestrator.benchmarks.selectors import load_benchmarks_with_versions
 from orchestrator.retention import deletions
 
@@ -20,9 +20,11 @@ router = Router(tags=["projects"])
 def list_deleted(request: CallerRequest) -> DeletedListOut:
     member = request.auth.member
     return DeletedListOut(
-        projects=[deleted_project_out(each) for each in deletions.load_deleted_projects(member)],
+        projects=[
+            build_deleted_project_out(each) for each in deletions.load_deleted_projects(member)
+        ],
         benchmarks=[
-            deleted_benchmark_out(each) for each in deletions.load_deleted_benchmarks(member)
+            build_deleted_benchmark_out(each) for each in deletions.load_deleted_benchmarks(member)
         ],
     )
 
@@ -35,7 +37,7 @@ def list_deleted(request: CallerRequest) -> DeletedListOut:
 def restore_project(request: CallerRequest, project_id: int) -> ProjectOut:
     """409 if another project has its slug now."""
     restored = deletions.restore_project(member=request.auth.member, project_id=project_id)
-    return project_out(restored)
+    return build_project_out(restored)
 
 
 @router.post(
@@ -47,4 +49,4 @@ def restore_benchmark(request: CallerRequest, benchmark_id: int) -> BenchmarkOut
     """409 if another benchmark of its project has its slug now."""
     restored = deletions.restore_benchmark(member=request.auth.member, benchmark_id=benchmark_id)
     newest = load_benchmarks_with_versions(request.auth.member).get(pk=restored.pk)
-    return benchmark_out(newest, newest.version)
+    return build_benchmark_out(newest, newest.version)

@@ -21,9 +21,9 @@ from orchestrator.api.schemas.fleet import (
     ProfileDetailOut,
     ProfileIn,
     ProfilePage,
-    checks_out,
-    credential_out,
-    profile_detail_out,
+    build_checks_out,
+    build_credential_out,
+    build_profile_detail_out,
 )
 from orchestrator.dispatch.checkup import request_checks
 from orchestrator.fleet import selectors, services
@@ -40,12 +40,12 @@ def list_profiles(
 ) -> ProfilePage:
     rows = selectors.load_profiles(request.auth.member)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ProfilePage(profiles=[profile_detail_out(each) for each in page], next=following)
+    return ProfilePage(profiles=[build_profile_detail_out(each) for each in page], next=following)
 
 
 @router.get("/profiles/{profile}", response=ProfileDetailOut, summary="Show a hardware profile")
 def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
-    return profile_detail_out(selectors.load_profile(request.auth.member, profile))
+    return build_profile_detail_out(selectors.load_profile(request.auth.member, profile))
 
 
 @router.put(
@@ -53,7 +53,7 @@ def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
 )
 def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> ProfileDetailOut:
     saved = services.save_profile(member=request.auth.member, slug=profile, **payload.facts())
-    return profile_detail_out(saved)
+    return build_profile_detail_out(saved)
 
 
 @router.delete("/profiles/{profile}", response={204: None}, summary="Delete a hardware profile")
@@ -71,7 +71,7 @@ def list_credentials(
     member = request.auth.member
     member.require(Role.MAINTAINER, to="see the keys")
     page, following = cut_page(selectors.load_credentials(member), after=cursor, limit=limit)
-    return CredentialPage(credentials=[credential_out(each) for each in page], next=following)
+    return CredentialPage(credentials=[build_credential_out(each) for each in page], next=following)
 
 
 @router.post("/credentials", response={201: CredentialOut}, summary="Add an SSH key")
@@ -80,7 +80,7 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
     made = services.add_credential(
         member=request.auth.member, name=payload.name, private_key=payload.private_key
     )
-    return Status(HTTPStatus.CREATED, credential_out(made))
+    return Status(HTTPStatus.CREATED, build_credential_out(made))
 
 
 @router.put(
@@ -98,7 +98,7 @@ def change_host_connection(
         **given,
     )
     begin_again(host=host, step=CheckStep.REACH)
-    return checks_out(load_checks(host))
+    return build_checks_out(load_checks(host))
 
 
 @router.put("/hosts/{uuid:host_id}/key", response=ChecksOut, summary="Pin the key of a host")
@@ -108,12 +108,12 @@ def pin_host_key(request: CallerRequest, host_id: UUID, payload: HostKeyIn) -> C
         member=request.auth.member, host_id=host_id, host_key=payload.host_key
     )
     begin_again(host=host, step=CheckStep.KEY)
-    return checks_out(load_checks(host))
+    return build_checks_out(load_checks(host))
 
 
 @router.get("/hosts/{uuid:host_id}/checks", response=ChecksOut, summary="Show a host's checks")
 def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
-    return checks_out(load_checks(selectors.load_own_host(request.auth.member, host_id)))
+    return build_checks_out(load_checks(selectors.load_own_host(request.auth.member, host_id)))
 
 
 @router.post("/hosts/{uuid:host_id}/checks", response={202: ChecksOut}, summary="Check a host")
@@ -125,4 +125,4 @@ def check_host(
     false."""
     again = payload.again if payload else None
     checks = request_checks(member=request.auth.member, host_id=host_id, again=again)
-    return Status(HTTPStatus.ACCEPTED, checks_out(checks))
+    return Status(HTTPStatus.ACCEPTED, build_checks_out(checks))

@@ -19,10 +19,10 @@ from orchestrator.api.schemas.forges import (
     ReceivedWebhookPage,
     SavedForgeOut,
     WebhookSecretOut,
-    benchmark_request_out,
-    forge_out,
-    received_webhook_out,
-    saved_forge_out,
+    build_benchmark_request_out,
+    build_forge_out,
+    build_received_webhook_out,
+    build_saved_forge_out,
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import load_project
@@ -45,7 +45,7 @@ REQUEST = "/benchmark-requests/{uuid:request_id}"
 @router.get(FORGE, response=ForgeOut, summary="Show a project's forge")
 def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
     """404 if the project is not connected with a forge."""
-    return forge_out(load_connection(*_load_project(request, project)))
+    return build_forge_out(load_connection(*_load_project(request, project)))
 
 
 @router.put(FORGE, response=SavedForgeOut, summary="Connect a project with its forge")
@@ -54,7 +54,7 @@ def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> Saved
     the stored one stays. The token's owner starts future requests."""
     member, instance = _load_project(request, project)
     new = payload.new_connection()
-    return saved_forge_out(services.save_connection(member=member, project=instance, new=new))
+    return build_saved_forge_out(services.save_connection(member=member, project=instance, new=new))
 
 
 @router.delete(FORGE, response={204: None}, summary="Disconnect a project from its forge")
@@ -83,7 +83,7 @@ def list_incoming(
     rows = load_webhooks(load_connection(*_load_project(request, project)))
     page, following = cut_page(rows, after=cursor, limit=limit)
     return ReceivedWebhookPage(
-        webhooks=[received_webhook_out(each) for each in page], next=following
+        webhooks=[build_received_webhook_out(each) for each in page], next=following
     )
 
 
@@ -104,13 +104,13 @@ def list_benchmark_requests(
     if state:
         rows = rows.filter(state=state)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    out = [benchmark_request_out(each) for each in page]
+    out = [build_benchmark_request_out(each) for each in page]
     return BenchmarkRequestPage(requests=out, next=following)
 
 
 @router.get(REQUEST, response=BenchmarkRequestOut, summary="Show a benchmark request")
 def show_benchmark_request(request: CallerRequest, request_id: UUID) -> BenchmarkRequestOut:
-    return benchmark_request_out(request_for(request.auth.member, request_id))
+    return build_benchmark_request_out(request_for(request.auth.member, request_id))
 
 
 @router.post(
@@ -124,7 +124,7 @@ def approve_benchmark_request(
     member = request.auth.member
     services.approve(member=member, request_id=request_id, sha=payload.commit)
     wake_forges()
-    return benchmark_request_out(request_for(member, request_id))
+    return build_benchmark_request_out(request_for(member, request_id))
 
 
 @router.post(
@@ -134,7 +134,7 @@ def decline_benchmark_request(request: CallerRequest, request_id: UUID) -> Bench
     member = request.auth.member
     services.decline(member=member, request_id=request_id)
     wake_forges()
-    return benchmark_request_out(request_for(member, request_id))
+    return build_benchmark_request_out(request_for(member, request_id))
 
 
 def _load_project(request: CallerRequest, project: str) -> tuple[Member, Project]:

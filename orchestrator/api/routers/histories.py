@@ -8,7 +8,7 @@ from ninja import Query, Router
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
+from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, build_history_out
 from orchestrator.benchmarks.selectors import load_benchmark, load_case
 from orchestrator.fleet.selectors import load_host_by_name
 from orchestrator.histories.data import build_history_data
@@ -57,7 +57,7 @@ def show_history(
     if format == "columns":
         return build_response(request, compress_text(_load_columns(member, names, branch or "")))
     part = Part(limit=limit, before=before or "")
-    return history_out(load_series_history(_load_series(member, names), branch or "", part))
+    return build_history_out(load_series_history(_load_series(member, names), branch or "", part))
 
 
 def _load_columns(member: Member, names: _SeriesNames, branch: str) -> str:

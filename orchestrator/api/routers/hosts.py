@@ -19,9 +19,9 @@ from orchestrator.api.schemas.hosts import (
     HostPage,
     HostSettingsIn,
     MaintenanceIn,
-    golden_out,
-    host_detail_out,
-    host_out,
+    build_golden_out,
+    build_host_detail_out,
+    build_host_out,
 )
 from orchestrator.calibration.golden import load_golden_statuses, reset_references
 from orchestrator.fleet import host_settings, selectors, services
@@ -50,7 +50,9 @@ def list_hosts(
         rows = rows.filter(tags__contains=[tag])
     page, following = cut_page(rows, after=cursor, limit=limit)
     golden = load_golden_statuses(member)
-    return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in page], next=following)
+    return HostPage(
+        hosts=[build_host_out(host, golden.get(host.pk)) for host in page], next=following
+    )
 
 
 @router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
@@ -115,7 +117,7 @@ def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
     """The host measures this commit regularly; it is quarantined when the results drift."""
     set_golden(member=request.auth.member, host_id=host_id, new=payload.build_golden())
-    return golden_out(load_golden_statuses(request.auth.member)[host_id])
+    return build_golden_out(load_golden_statuses(request.auth.member)[host_id])
 
 
 @router.delete(
@@ -140,7 +142,7 @@ def reset_golden_references(request: CallerRequest, host_id: UUID) -> HostDetail
 def load_host_detail(member: Member, host_id: UUID) -> HostDetailOut:
     """Return the answer that shows a host."""
     host = selectors.load_host(member, host_id)
-    return host_detail_out(
+    return build_host_detail_out(
         host,
         load_golden_statuses(member).get(host.pk),
         snapshot=selectors.find_latest_snapshot(host),

@@ -15,8 +15,8 @@ from orchestrator.api.schemas.latencies import (
     LoadNumber,
     Percentiles,
     TrialLatencyOut,
-    case_latency_out,
-    trial_latency_out,
+    build_case_latency_out,
+    build_trial_latency_out,
 )
 from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
 from orchestrator.core.errors import InvalidRequestError
@@ -75,7 +75,7 @@ def show_trial_latency(
     """From the trial's whole distribution, without warm-up. A trial that searched for a capacity
     has none: select one of its loads."""
     trial = load_trial(request.auth.member, trial_id)
-    return trial_latency_out(
+    return build_trial_latency_out(
         trial,
         load_distribution(trial, kind=kind, load=load),
         parse_percentiles(percentiles),
@@ -111,7 +111,7 @@ def show_case_latency(
     )
     trial = newest.order_by("-pk").first()
     query = selection.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    return case_latency_out(
+    return build_case_latency_out(
         latency,
         parse_percentiles(percentiles),
         {

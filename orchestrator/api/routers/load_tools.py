@@ -4,7 +4,7 @@ from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NameCursor, cut_named_page
-from orchestrator.api.schemas.load_tools import LoadToolPage, load_tool_out
+from orchestrator.api.schemas.load_tools import LoadToolPage, build_load_tool_out
 from orchestrator.fleet.tools import load_installed_tools
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.measurements.tool_errors import load_tool_errors
@@ -23,7 +23,7 @@ def list_load_tools(
         list(TOOLS.values()), lambda tool: tool.name, after=cursor, limit=limit
     )
     load_tools = [
-        load_tool_out(tool, installed[tool.name], [e for e in errors if e.tool == tool.name])
+        build_load_tool_out(tool, installed[tool.name], [e for e in errors if e.tool == tool.name])
         for tool in page
     ]
     return LoadToolPage(load_tools=load_tools, next=following)

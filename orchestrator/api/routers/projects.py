@@ -10,7 +10,7 @@ from ninja.responses import Status
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.deletions import DependentsOut, dependents_out
+from orchestrator.api.schemas.deletions import DependentsOut, build_dependents_out
 from orchestrator.api.schemas.projects import (
     BranchOut,
     FetchOut,
@@ -20,9 +20,9 @@ from orchestrator.api.schemas.projects import (
     ProjectOut,
     ProjectPage,
     RefsOut,
-    fetch_out,
-    project_commit_out,
-    project_out,
+    build_fetch_out,
+    build_project_commit_out,
+    build_project_out,
 )
 from orchestrator.benchmarks import projects
 from orchestrator.benchmarks.refs import read_refs
@@ -38,7 +38,7 @@ def list_projects(
 ) -> ProjectPage:
     rows = load_projects(request.auth.member)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ProjectPage(projects=[project_out(each) for each in page], next=following)
+    return ProjectPage(projects=[build_project_out(each) for each in page], next=following)
 
 
 @router.post("/projects", response={201: ProjectOut}, summary="Add a project")
@@ -53,14 +53,14 @@ def create_project(
         repository_url=payload.repository_url,
         default_branch=payload.default_branch,
     )
-    answer = project_out(made)
+    answer = build_project_out(made)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
 
 @router.get("/projects/{project}", response=ProjectOut, summary="Show a project")
 def show_project(request: CallerRequest, project: Text) -> ProjectOut:
-    return project_out(load_project(request.auth.member, project))
+    return build_project_out(load_project(request.auth.member, project))
 
 
 @router.patch("/projects/{project}", response=ProjectOut, summary="Change a project")
@@ -75,7 +75,7 @@ def change_project(request: CallerRequest, project: Text, payload: ProjectChange
         repository_url=payload.repository_url or instance.repository_url,
         default_branch=payload.default_branch or instance.default_branch,
     )
-    return project_out(changed)
+    return build_project_out(changed)
 
 
 @router.get(
@@ -86,7 +86,7 @@ def change_project(request: CallerRequest, project: Text, payload: ProjectChange
 def list_project_dependents(request: CallerRequest, project: Text) -> DependentsOut:
     member = request.auth.member
     dependents = deletions.list_project_dependents(member, load_project(member, project))
-    return dependents_out(dependents)
+    return build_dependents_out(dependents)
 
 
 @router.delete("/projects/{project}", response={204: None}, summary="Delete a project")
@@ -104,7 +104,7 @@ def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     """Requests a fetch, which runs as soon as a slot is free; the project shows its state."""
     member = request.auth.member
     fetch = projects.fetch_now(member=member, project=load_project(member, project))
-    return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
+    return Status(HTTPStatus.ACCEPTED, build_fetch_out(fetch))
 
 
 @router.post("/projects/{project}/clone", response={202: FetchOut}, summary="Clone again")
@@ -117,7 +117,7 @@ def clone_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     """
     member = request.auth.member
     fetch = projects.clone_again(member=member, project=load_project(member, project))
-    return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
+    return Status(HTTPStatus.ACCEPTED, build_fetch_out(fetch))
 
 
 @router.get("/projects/{project}/commits", response=ProjectCommitPage, summary="List commits")
@@ -134,7 +134,9 @@ def list_commits(
     """The commits that Pitwall knows, the most recently found first."""
     rows = match_commits(load_project(request.auth.member, project), text or "")
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ProjectCommitPage(commits=[project_commit_out(each) for each in page], next=following)
+    return ProjectCommitPage(
+        commits=[build_project_commit_out(each) for each in page], next=following
+    )
 
 
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")

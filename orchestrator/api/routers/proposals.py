@@ -8,8 +8,8 @@ from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.proposals import ProposalOut, TryIn, proposal_out
-from orchestrator.api.schemas.runs import RunOut, run_out
+from orchestrator.api.schemas.proposals import ProposalOut, TryIn, build_proposal_out
+from orchestrator.api.schemas.runs import RunOut, build_run_out
 from orchestrator.benchmarks.proposals.proposal import propose_for_project
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.dispatch.wakeups import wake_engine
@@ -25,7 +25,7 @@ def show_proposal(request: CallerRequest, project: Text, ref: Text | None = None
     `POST /benchmarks/{project}/{benchmark}/try` tries the definition, and `POST
     /benchmarks/{project}/{benchmark}/definitions` saves it."""
     instance = load_project(request.auth.member, project)
-    return proposal_out(propose_for_project(instance, ref or ""))
+    return build_proposal_out(propose_for_project(instance, ref or ""))
 
 
 @router.post(
@@ -46,6 +46,6 @@ def start_trial(
         ref=payload.ref or "",
     )
     wake_engine()
-    answer = run_out(load_progress(load_run(member, run.pk)))
+    answer = build_run_out(load_progress(load_run(member, run.pk)))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)

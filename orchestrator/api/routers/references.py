@@ -19,9 +19,9 @@ from orchestrator.api.schemas.references import (
     PublishedIn,
     ReferenceOut,
     ReferencePage,
-    figure_out,
-    imported_out,
-    reference_out,
+    build_figure_out,
+    build_imported_out,
+    build_reference_out,
 )
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
@@ -44,7 +44,7 @@ def list_references(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> ReferencePage:
     page, following = cut_page(load_sources(request.auth.member), after=cursor, limit=limit)
-    return ReferencePage(references=[reference_out(each) for each in page], next=following)
+    return ReferencePage(references=[build_reference_out(each) for each in page], next=following)
 
 
 @router.post("/references", response=ImportedOut, summary="Import a file of reference results")
@@ -79,7 +79,7 @@ def import_references(
         commit=commit or "",
         measured_at=measured_at,
     )
-    return imported_out(import_results(member=request.auth.member, new=new))
+    return build_imported_out(import_results(member=request.auth.member, new=new))
 
 
 @router.post(
@@ -87,12 +87,12 @@ def import_references(
 )
 def import_suite(request: CallerRequest, payload: PublishedIn) -> ImportedOut:
     """Imports the results that the catalogue has for the suite, with their hardware profiles."""
-    return imported_out(import_published(member=request.auth.member, suite=payload.suite))
+    return build_imported_out(import_published(member=request.auth.member, suite=payload.suite))
 
 
 @router.get(REFERENCE, response=ReferenceOut, summary="Show a source of reference results")
 def show_reference(request: CallerRequest, reference_id: UUID) -> ReferenceOut:
-    return reference_out(load_source(request.auth.member, reference_id))
+    return build_reference_out(load_source(request.auth.member, reference_id))
 
 
 @router.get(
@@ -107,7 +107,7 @@ def list_figures(
 ) -> FigurePage:
     rows = load_reference_results(load_source(request.auth.member, reference_id), words or "")
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return FigurePage(figures=[figure_out(each) for each in page], next=following)
+    return FigurePage(figures=[build_figure_out(each) for each in page], next=following)
 
 
 @router.delete(REFERENCE, response={204: None}, summary="Remove a source with its results")

@@ -18,9 +18,9 @@ from orchestrator.api.schemas.reports import (
     ReportQuery,
     ReportSourceIn,
     SavedReportOut,
-    report_out,
-    saved_out,
-    summary_out,
+    build_report_out,
+    build_saved_out,
+    build_summary_out,
 )
 from orchestrator.reports import saved_reports
 from orchestrator.reports.exports import report_csv, report_markdown
@@ -46,7 +46,7 @@ def list_reports(
     if benchmark:
         rows = rows.filter(benchmark__slug=benchmark)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ReportPage(reports=[summary_out(each) for each in page], next=following)
+    return ReportPage(reports=[build_summary_out(each) for each in page], next=following)
 
 
 @router.post("/reports", response={201: SavedReportOut}, summary="Save a report")
@@ -55,17 +55,17 @@ def save_report(request: CallerRequest, payload: ReportIn) -> Status[SavedReport
     report = saved_reports.save_report(
         member=request.auth.member, source=payload.source, slug=payload.name
     )
-    return Status(HTTPStatus.CREATED, saved_out(report))
+    return Status(HTTPStatus.CREATED, build_saved_out(report))
 
 
 @router.post("/reports/preview", response=ReportOut, summary="Create a report without saving it")
 def preview_report(request: CallerRequest, payload: ReportSourceIn) -> ReportOut:
-    return report_out(build_report(request.auth.member, parse(payload.source)))
+    return build_report_out(build_report(request.auth.member, parse(payload.source)))
 
 
 @router.get("/reports/{slug:name}", response=ReportOut, summary="Show a report")
 def show_report(request: CallerRequest, name: str, query: Query[ReportQuery]) -> ReportOut:
-    return report_out(_report(request.auth.member, name, query))
+    return build_report_out(_report(request.auth.member, name, query))
 
 
 @router.get(
@@ -96,7 +96,7 @@ def show_report_csv(request: CallerRequest, name: str, query: Query[ReportQuery]
     "/reports/{slug:name}/source", response=SavedReportOut, summary="Show the text of a report"
 )
 def show_report_source(request: CallerRequest, name: str) -> SavedReportOut:
-    return saved_out(saved_reports.load_saved_report(request.auth.member, name))
+    return build_saved_out(saved_reports.load_saved_report(request.auth.member, name))
 
 
 @router.put("/reports/{slug:name}", response=SavedReportOut, summary="Change a report")
@@ -108,7 +108,7 @@ def change_report(request: CallerRequest, name: str, payload: ReportIn) -> Saved
         slug=payload.name or name,
         replace=name,
     )
-    return saved_out(report)
+    return build_saved_out(report)
 
 
 @router.delete("/reports/{slug:name}", response={204: None}, summary="Delete a report")

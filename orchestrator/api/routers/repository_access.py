@@ -12,7 +12,7 @@ from orchestrator.api.schemas.repository_access import (
     GitHostKeyIn,
     RepositoryAccessOut,
     RepositoryTokenIn,
-    repository_access_out,
+    build_repository_access_out,
 )
 from orchestrator.benchmarks import access, host_keys
 from orchestrator.benchmarks.fetch_requests import request_fetch
@@ -28,7 +28,7 @@ ACCESS = "/projects/{project}/repository-access"
 def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """Its secrets are never returned."""
     _, instance = _load_project(request, project)
-    return repository_access_out(instance, access.load_repository_access(instance))
+    return build_repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.post(ACCESS + "/deploy-key", response=RepositoryAccessOut, summary="Generate a deploy key")
@@ -37,7 +37,7 @@ def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAcce
     existing credential is removed."""
     member, instance = _load_project(request, project)
     row = access.generate_deploy_key(member=member, project=instance)
-    return repository_access_out(instance, row)
+    return build_repository_access_out(instance, row)
 
 
 @router.put(ACCESS + "/token", response=RepositoryAccessOut, summary="Store an access token")
@@ -50,7 +50,7 @@ def save_repository_token(
         member=member, project=instance, token=payload.token, username=payload.username
     )
     request_fetch(instance)
-    return repository_access_out(instance, row)
+    return build_repository_access_out(instance, row)
 
 
 @router.delete(ACCESS, response={204: None}, summary="Remove a repository's credential")
@@ -71,7 +71,7 @@ def accept_git_host_key(
     member, instance = _load_project(request, project)
     host_keys.accept_host_key(member=member, project=instance, fingerprint=payload.fingerprint)
     request_fetch(instance)
-    return repository_access_out(instance, access.load_repository_access(instance))
+    return build_repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.delete(
@@ -82,7 +82,7 @@ def reject_git_host_key(request: CallerRequest, project: Text) -> RepositoryAcce
     member, instance = _load_project(request, project)
     host_keys.reject_offered_key(member=member, project=instance)
     request_fetch(instance)
-    return repository_access_out(instance, access.load_repository_access(instance))
+    return build_repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.delete(
@@ -94,7 +94,7 @@ def forget_git_host_key(request: CallerRequest, project: Text) -> RepositoryAcce
     member, instance = _load_project(request, project)
     host_keys.forget_host_key(member=member, project=instance)
     request_fetch(instance)
-    return repository_access_out(instance, access.load_repository_access(instance))
+    return build_repository_access_out(instance, access.load_repository_access(instance))
 
 
 def _load_project(request: CallerRequest, project: str) -> tuple[Member, Project]:

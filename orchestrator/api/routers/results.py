@@ -22,7 +22,7 @@ from orchestrator.api.schemas.results import (
     ImportPage,
     ResultsIn,
     TakenOut,
-    import_out,
+    build_import_out,
 )
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
@@ -148,7 +148,7 @@ def send_results_file(
             made = queue_import(member=member, path=path, project=project or "", name=name)
             wake_imports()
             response["Location"] = build_api_url(f"results/imports/{made.pk}")
-            return Status(HTTPStatus.ACCEPTED, import_out(made))
+            return Status(HTTPStatus.ACCEPTED, build_import_out(made))
         done = import_file(member=member, path=path, project=project, name=name, bounds=UPLOAD)
     return Status(HTTPStatus.OK, TakenOut(accepted=done.accepted, repeated=done.repeated))
 
@@ -196,7 +196,7 @@ def send_history(
         )
     wake_imports()
     response["Location"] = build_api_url(f"results/imports/{made.pk}")
-    return Status(HTTPStatus.ACCEPTED, import_out(made))
+    return Status(HTTPStatus.ACCEPTED, build_import_out(made))
 
 
 @router.post(
@@ -212,7 +212,7 @@ def start_import(
         member=request.auth.member, import_id=import_id, unknown_commits=payload.unknown_commits
     )
     wake_imports()
-    return Status(HTTPStatus.ACCEPTED, import_out(started))
+    return Status(HTTPStatus.ACCEPTED, build_import_out(started))
 
 
 @router.delete(
@@ -229,7 +229,7 @@ def discard_import(request: CallerRequest, import_id: UUID) -> Status[None]:
 def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ImportPage:
     """Imports of large files; they are listed until 30 days after their end."""
     page, following = cut_page(load_imports(request.auth.member), after=cursor, limit=limit)
-    return ImportPage(imports=[import_out(each) for each in page], next=following)
+    return ImportPage(imports=[build_import_out(each) for each in page], next=following)
 
 
 @router.get(
@@ -238,4 +238,4 @@ def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 5
     summary="Show the progress of an import",
 )
 def read_import(request: CallerRequest, import_id: UUID) -> ImportOut:
-    return import_out(import_for(request.auth.member, import_id))
+    return build_import_out(import_for(request.auth.member, import_id))

@@ -15,9 +15,9 @@ from orchestrator.api.schemas.retention import (
     RemovalPage,
     RetentionIn,
     RetentionOut,
-    pin_out,
-    removal_out,
-    retention_out,
+    build_pin_out,
+    build_removal_out,
+    build_retention_out,
 )
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.core.errors import InvalidRequestError
@@ -32,7 +32,7 @@ PATH = "/projects/{project}"
 
 @router.get(PATH + "/retention", response=RetentionOut, summary="Show the retention")
 def show_retention(request: CallerRequest, project: Text) -> RetentionOut:
-    return retention_out(load_retention(load_project(request.auth.member, project)))
+    return build_retention_out(load_retention(load_project(request.auth.member, project)))
 
 
 @router.put(PATH + "/retention", response=RetentionOut, summary="Change the retention")
@@ -41,7 +41,7 @@ def change_retention(request: CallerRequest, project: Text, payload: RetentionIn
     member = request.auth.member
     wanted = RetentionSettings(**payload.model_dump())
     instance = load_project(member, project)
-    return retention_out(save_retention(member=member, project=instance, wanted=wanted))
+    return build_retention_out(save_retention(member=member, project=instance, wanted=wanted))
 
 
 @router.get(PATH + "/removals", response=RemovalPage, summary="List removed data")
@@ -51,7 +51,7 @@ def list_removals(
     """By run and kind, newest first."""
     rows = load_removals(load_project(request.auth.member, project))
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return RemovalPage(removals=[removal_out(each) for each in page], next=following)
+    return RemovalPage(removals=[build_removal_out(each) for each in page], next=following)
 
 
 @router.get(PATH + "/pins", response=PinPage, summary="List pins, newest first")
@@ -60,7 +60,7 @@ def list_pins(
 ) -> PinPage:
     rows = load_pins(load_project(request.auth.member, project))
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return PinPage(pins=[pin_out(each) for each in page], next=following)
+    return PinPage(pins=[build_pin_out(each) for each in page], next=following)
 
 
 @router.post(PATH + "/pins", response={201: PinOut}, summary="Pin a commit or a run")
@@ -74,7 +74,7 @@ def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[
         pin = pin_commit(member=member, project=instance, ref=payload.commit, reason=payload.reason)
     else:
         raise InvalidRequestError("name a commit or a run")
-    return Status(HTTPStatus.CREATED, pin_out(pin))
+    return Status(HTTPStatus.CREATED, build_pin_out(pin))
 
 
 @router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="Remove a pin")

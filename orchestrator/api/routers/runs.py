@@ -17,9 +17,15 @@ from orchestrator.api.long_poll import build_parked_response, must_wait
 from orchestrator.api.once import Key
 from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.plans import PlanOut, plan_out
-from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
-from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
+from orchestrator.api.schemas.plans import PlanOut, build_plan_out
+from orchestrator.api.schemas.runs import (
+    RunIn,
+    RunOut,
+    RunPage,
+    build_run_out,
+    build_run_summary_out,
+)
+from orchestrator.api.schemas.trials import TrialPage, build_trial_summary_out
 from orchestrator.benchmarks.refs import resolve_as_fetched
 from orchestrator.benchmarks.selectors import load_case
 from orchestrator.calibration.resolution import with_rounds
@@ -52,7 +58,7 @@ def start_run(
     """201 for a new run, 200 for the run that the same idempotency key started earlier."""
     with _name_contender_as_sent(payload):
         progress, is_new = _start(request, payload, idempotency_key)
-    answer = run_out(progress)
+    answer = build_run_out(progress)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
 
@@ -63,7 +69,9 @@ def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     member = request.auth.member
     # Nothing starts, so names resolve as of the last fetch.
     with resolve_as_fetched(), _name_contender_as_sent(payload):
-        return plan_out(plans.plan_run(member=member, request=_build_run_request(member, payload)))
+        return build_plan_out(
+            plans.plan_run(member=member, request=_build_run_request(member, payload))
+        )
 
 
 @router.get("/runs", response=RunPage, summary="List runs, newest first")
@@ -83,7 +91,7 @@ def list_runs(
     if project:
         rows = rows.filter(definition__benchmark__project__slug=project)
     runs, following = cut_page(rows, after=cursor, limit=limit)
-    return RunPage(runs=[run_summary_out(run) for run in runs], next=following)
+    return RunPage(runs=[build_run_summary_out(run) for run in runs], next=following)
 
 
 @router.get("/runs/{uuid:run_id}", response=RunOut, summary="Show a run")
@@ -109,7 +117,9 @@ def show_run(
         return build_parked_response()
     key = ("api-run", member.sight, run_id)
     text = get_or_make_part(
-        key, read_run_version(member, run_id), lambda: _render_answer(_run_out(member, run_id))
+        key,
+        read_run_version(member, run_id),
+        lambda: _render_answer(_build_run_out(member, run_id)),
     )
     return HttpResponse(text, content_type="application/json", headers=headers)
 
@@ -119,7 +129,7 @@ def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
     """Queued jobs end now, active ones within seconds; existing results remain."""
     cancelling.cancel_run(member=request.auth.member, run_id=run_id)
     wake_jobs(run_id)
-    return _run_out(request.auth.member, run_id)
+    return _build_run_out(request.auth.member, run_id)
 
 
 @router.post(
@@ -129,7 +139,7 @@ def cancel_job(request: CallerRequest, run_id: UUID, job_id: UUID) -> RunOut:
     """The other cases continue; existing results remain."""
     cancelling.cancel_job(member=request.auth.member, run_id=run_id, job_id=job_id)
     wake_jobs(run_id)
-    return _run_out(request.auth.member, run_id)
+    return _build_run_out(request.auth.member, run_id)
 
 
 @router.post(
@@ -141,7 +151,7 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
     benchmark = selectors.load_run(member, run_id).definition.benchmark
     cancelling.cancel_case(member=member, run_id=run_id, case_id=load_case(benchmark, case).pk)
     wake_jobs(run_id)
-    return _run_out(member, run_id)
+    return _build_run_out(member, run_id)
 
 
 @router.post(
@@ -154,7 +164,7 @@ def measure_now(request: CallerRequest, run_id: UUID) -> RunOut:
     end_quiet_waits(member=request.auth.member, run_id=run_id)
     wake_jobs(run_id)
     wake_engine()
-    return _run_out(request.auth.member, run_id)
+    return _build_run_out(request.auth.member, run_id)
 
 
 @router.post("/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Rerun")
@@ -164,7 +174,7 @@ def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> S
     wanted = request_again(selectors.load_run(member, run_id))
     progress = services.start_run(member=member, request=wanted)
     wake_engine()
-    answer = run_out(progress)
+    answer = build_run_out(progress)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -185,7 +195,7 @@ def list_trials(
     trials, following = cut_page(shown, after=cursor, limit=limit)
     _, values = load_primary_values(run, [trial.pk for trial in trials])
     return TrialPage(
-        trials=[trial_summary_out(trial, values.get(trial.pk, {})) for trial in trials],
+        trials=[build_trial_summary_out(trial, values.get(trial.pk, {})) for trial in trials],
         next=following,
         invalid_excluded=excluded,
     )
@@ -234,8 +244,8 @@ def _build_run_request(member: Member, payload: RunIn) -> plans.RunRequest:
     return with_rounds(member=member, request=request, change=payload.resolution)
 
 
-def _run_out(member: Member, run_id: UUID) -> RunOut:
-    return run_out(_load_run_progress(member, run_id))
+def _build_run_out(member: Member, run_id: UUID) -> RunOut:
+    return build_run_out(_load_run_progress(member, run_id))
 
 
 def _load_run_progress(member: Member, run_id: UUID) -> selectors.RunProgress:

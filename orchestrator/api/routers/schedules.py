@@ -16,7 +16,7 @@ from orchestrator.api.schemas.schedules import (
     ScheduleIn,
     ScheduleOut,
     SchedulePage,
-    schedule_out,
+    build_schedule_out,
 )
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.runs import schedules
@@ -42,7 +42,7 @@ def list_schedules(
     if project:
         rows = rows.filter(benchmark__project__slug=project)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return SchedulePage(schedules=[schedule_out(each) for each in page], next=following)
+    return SchedulePage(schedules=[build_schedule_out(each) for each in page], next=following)
 
 
 @router.post("/schedules", response={201: ScheduleOut}, summary="Create a schedule")
@@ -52,14 +52,14 @@ def create_schedule(
     """Refused if a run of the schedule could not start now; 409 if the name is taken."""
     member = request.auth.member
     new = _check_schedule(member, payload.build_schedule())
-    answer = schedule_out(schedules.create_schedule(member=member, new=new))
+    answer = build_schedule_out(schedules.create_schedule(member=member, new=new))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
 
 @router.get(SCHEDULE, response=ScheduleOut, summary="Show a schedule")
 def show_schedule(request: CallerRequest, schedule_id: UUID) -> ScheduleOut:
-    return schedule_out(load_schedule(request.auth.member, schedule_id))
+    return build_schedule_out(load_schedule(request.auth.member, schedule_id))
 
 
 @router.put(SCHEDULE, response=ScheduleOut, summary="Change a schedule")
@@ -70,7 +70,7 @@ def change_schedule(request: CallerRequest, schedule_id: UUID, payload: Schedule
     load_schedule(member, schedule_id)
     new = _check_schedule(member, payload.build_schedule())
     changed: Schedule = schedules.change_schedule(member=member, schedule_id=schedule_id, new=new)
-    return schedule_out(changed)
+    return build_schedule_out(changed)
 
 
 @router.patch(SCHEDULE, response=ScheduleOut, summary="Turn a schedule on or off")
@@ -78,7 +78,7 @@ def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledI
     """When enabled again, it does not catch up on missed starts."""
     member = request.auth.member
     schedules.set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=payload.enabled)
-    return schedule_out(load_schedule(member, schedule_id))
+    return build_schedule_out(load_schedule(member, schedule_id))
 
 
 @router.delete(SCHEDULE, response={204: None}, summary="Delete a schedule")

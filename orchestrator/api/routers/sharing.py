@@ -16,10 +16,10 @@ from orchestrator.api.schemas.sharing import (
     PublicOut,
     ShareLinkIn,
     ShareLinkPage,
-    badges_out,
-    new_share_link_out,
-    public_out,
-    share_link_out,
+    build_badges_out,
+    build_new_share_link_out,
+    build_public_out,
+    build_share_link_out,
 )
 from orchestrator.benchmarks.selectors import load_benchmark, load_project
 from orchestrator.benchmarks.sharing import (
@@ -38,7 +38,7 @@ PUBLIC = "/projects/{project}/public"
 
 @router.get(PUBLIC, response=PublicOut, summary="Show whether a project is public")
 def show_public(request: CallerRequest, project: Text) -> PublicOut:
-    return public_out(load_project(request.auth.member, project))
+    return build_public_out(load_project(request.auth.member, project))
 
 
 @router.put(PUBLIC, response=PublicOut, summary="Make a project public, or private again")
@@ -47,7 +47,7 @@ def change_public(request: CallerRequest, project: Text, payload: PublicIn) -> P
     private."""
     member = request.auth.member
     set_public(member=member, project=load_project(member, project), public=payload.public)
-    return public_out(load_project(member, project))
+    return build_public_out(load_project(member, project))
 
 
 @router.get("/share-links", response=ShareLinkPage, summary="List shared links, newest first")
@@ -62,7 +62,7 @@ def list_share_links(
     if project:
         rows = rows.filter(project__slug=project)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    return ShareLinkPage(share_links=[share_link_out(each) for each in page], next=following)
+    return ShareLinkPage(share_links=[build_share_link_out(each) for each in page], next=following)
 
 
 @router.post("/share-links", response={201: NewShareLinkOut}, summary="Create a shared link")
@@ -71,7 +71,7 @@ def create_page_link(request: CallerRequest, payload: ShareLinkIn) -> Status[New
     member = request.auth.member
     shared = resolve_shared_page(member, payload.page)
     new = create_share_link(member=member, shared=shared, days=payload.days)
-    return Status(HTTPStatus.CREATED, new_share_link_out(new))
+    return Status(HTTPStatus.CREATED, build_new_share_link_out(new))
 
 
 @router.delete("/share-links/{uuid:link_id}", response={204: None}, summary="Revoke a shared link")
@@ -102,4 +102,6 @@ def show_badges(
     named = {"case": case, "host": host, "metric": metric, "branch": branch}
     query = {name: text for name, text in named.items() if text is not None}
     series = load_badge_series(member, row, query)
-    return badges_out(row.project, *build_badge_texts(row, query), build_chart_text(series, query))
+    return build_badges_out(
+        row.project, *build_badge_texts(row, query), build_chart_text(series, query)
+    )

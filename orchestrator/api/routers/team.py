@@ -42,7 +42,9 @@ def list_members(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.MemberPage:
     page, following = cut_page(load_members(request.auth.member), after=cursor, limit=limit)
-    return shapes.MemberPage(members=[shapes.member_out(each) for each in page], next=following)
+    return shapes.MemberPage(
+        members=[shapes.build_member_out(each) for each in page], next=following
+    )
 
 
 @router.put("/members/{str:username}", response=shapes.MemberOut, summary="Change a member's role")
@@ -51,7 +53,7 @@ def change_member(
 ) -> shapes.MemberOut:
     """Owners assign and remove the roles maintainer and owner. 409 for the last owner."""
     member = request.auth.member
-    return shapes.member_out(
+    return shapes.build_member_out(
         memberships.change_role(member=member, username=username, role=payload.role)
     )
 
@@ -74,7 +76,7 @@ def list_invitations(
     """A user creates invitations on the page Members: a token cannot create accounts."""
     rows = invitations.load_invitations(request.auth.member)
     page, following = cut_page(rows, after=cursor, limit=limit)
-    entries = [shapes.invitation_out(each) for each in page]
+    entries = [shapes.build_invitation_out(each) for each in page]
     return shapes.InvitationPage(invitations=entries, next=following)
 
 
@@ -92,7 +94,7 @@ def list_tokens(
 ) -> shapes.TokenPage:
     """Revoked tokens are not listed."""
     page, following = cut_page(load_tokens(request.auth.member), after=cursor, limit=limit)
-    return shapes.TokenPage(tokens=[shapes.token_out(each) for each in page], next=following)
+    return shapes.TokenPage(tokens=[shapes.build_token_out(each) for each in page], next=following)
 
 
 @router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Create an API token")
@@ -107,7 +109,7 @@ def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shap
         project=project.pk if project else None,
         days=payload.days,
     )
-    return Status(HTTPStatus.CREATED, shapes.new_token_out(new.token, secret=new.secret))
+    return Status(HTTPStatus.CREATED, shapes.build_new_token_out(new.token, secret=new.secret))
 
 
 @router.delete("/tokens/{uuid:token_id}", response={204: None}, summary="Revoke an API token")
@@ -120,7 +122,7 @@ def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
 @router.get("/quotas", response=shapes.QuotasOut, summary="Show the usage and quotas of the team")
 def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
     """Beyond a quota, new hosts and runs are refused with 409."""
-    return shapes.quotas_out(load_team_use(request.auth.member.team))
+    return shapes.build_quotas_out(load_team_use(request.auth.member.team))
 
 
 @router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")
@@ -133,7 +135,7 @@ def list_audit(
     entries = list(rows[: limit + 1])
     following = entries[limit - 1].pk if len(entries) > limit else None
     return shapes.AuditPage(
-        entries=[shapes.audit_entry_out(each) for each in entries[:limit]], next=following
+        entries=[shapes.build_audit_entry_out(each) for each in entries[:limit]], next=following
     )
 
 

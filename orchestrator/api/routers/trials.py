@@ -7,7 +7,7 @@ from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.trials import TrialOut, trial_out
+from orchestrator.api.schemas.trials import TrialOut, build_trial_out
 from orchestrator.measurements.prices import list_costs
 from orchestrator.measurements.selectors import load_artifact, load_trial_details
 from orchestrator.measurements.trial_files import load_result
@@ -21,7 +21,7 @@ def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
     """The measurements of a suspect or invalid trial are suspect or invalid too; see `reasons`."""
     trial = load_trial(request.auth.member, trial_id)
     details = load_trial_details(trial)
-    return trial_out(details, list_costs(trial, details.values, load_result(trial)))
+    return build_trial_out(details, list_costs(trial, details.values, load_result(trial)))
 
 
 @router.get(

@@ -4,7 +4,7 @@ from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NameCursor, cut_named_page
-from orchestrator.api.schemas.validity import ValidityRulePage, validity_rule_out
+from orchestrator.api.schemas.validity import ValidityRulePage, build_validity_rule_out
 from orchestrator.loadtools.thresholds import THRESHOLDS
 
 router = Router(tags=["trials"])
@@ -20,5 +20,5 @@ def list_validity_rules(
         list(THRESHOLDS.values()), lambda rule: rule.code, after=cursor, limit=limit
     )
     return ValidityRulePage(
-        validity_rules=[validity_rule_out(each) for each in page], next=following
+        validity_rules=[build_validity_rule_out(each) for each in page], next=following
     )

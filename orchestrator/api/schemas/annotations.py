@@ -7,7 +7,13 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
-from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
+from orchestrator.api.schemas.common import (
+    CaseOut,
+    CommitOut,
+    Text,
+    build_case_out,
+    build_commit_out,
+)
 from orchestrator.core.storable_text import StorableText
 from orchestrator.histories.annotations import MAX_TEXT, Scope, describe_scope
 from orchestrator.results.models import Annotation
@@ -69,7 +75,7 @@ class AnnotationPage(Schema):
     next: str | None
 
 
-def annotation_out(note: Annotation) -> AnnotationOut:
+def build_annotation_out(note: Annotation) -> AnnotationOut:
     """Convert a row of `histories.annotations.annotations_for`."""
     series = note.series
     case = series.case if series else note.case
@@ -79,10 +85,10 @@ def annotation_out(note: Annotation) -> AnnotationOut:
         scope=describe_scope(note),
         project=note.project.slug,
         benchmark=benchmark.slug if benchmark else None,
-        case=case_out(case) if case else None,
+        case=build_case_out(case) if case else None,
         host=series.host.name if series else None,
         metric=series.metric.key if series else None,
-        commit=commit_out(note.commit),
+        commit=build_commit_out(note.commit),
         text=note.text,
         created_by=note.created_by.get_username() if note.created_by else None,
         created_at=note.created_at,

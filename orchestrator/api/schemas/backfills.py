@@ -13,8 +13,8 @@ from orchestrator.api.schemas.common import (
     Text,
     Whole,
     build_api_url,
+    build_commit_out,
     build_web_url,
-    commit_out,
 )
 from orchestrator.api.schemas.runs import Expression, PlacementIn
 from orchestrator.benchmarks.spec import MAX_ROUNDS
@@ -130,10 +130,10 @@ class BackfillPage(Schema):
     next: str | None
 
 
-def backfill_plan_out(plan: BackfillPlan) -> BackfillPlanOut:
+def build_backfill_plan_out(plan: BackfillPlan) -> BackfillPlanOut:
     return BackfillPlanOut(
-        commits=[commit_out(commit) for commit in plan.commits],
-        skipped=[_skipped_out(each) for each in plan.skipped],
+        commits=[build_commit_out(commit) for commit in plan.commits],
+        skipped=[_build_skipped_out(each) for each in plan.skipped],
         trials=plan.trial_count,
         machine_seconds=plan.machine_s,
         ends_at=plan.finish,
@@ -141,7 +141,7 @@ def backfill_plan_out(plan: BackfillPlan) -> BackfillPlanOut:
     )
 
 
-def backfill_summary_out(backfill: Backfill) -> BackfillSummaryOut:
+def build_backfill_summary_out(backfill: Backfill) -> BackfillSummaryOut:
     return BackfillSummaryOut(
         id=backfill.pk,
         benchmark=backfill.benchmark.slug,
@@ -154,17 +154,17 @@ def backfill_summary_out(backfill: Backfill) -> BackfillSummaryOut:
     )
 
 
-def backfill_out(backfill: Backfill) -> BackfillOut:
+def build_backfill_out(backfill: Backfill) -> BackfillOut:
     return BackfillOut(
-        **backfill_summary_out(backfill).model_dump(),
-        runs=[_run_out(run) for run in load_backfill_runs(backfill)],
-        skipped=[_skipped_out(each) for each in load_skipped(backfill)],
+        **build_backfill_summary_out(backfill).model_dump(),
+        runs=[_build_run_out(run) for run in load_backfill_runs(backfill)],
+        skipped=[_build_skipped_out(each) for each in load_skipped(backfill)],
     )
 
 
-def _run_out(run: Run) -> BackfillRunOut:
+def _build_run_out(run: Run) -> BackfillRunOut:
     return BackfillRunOut(
-        commit=commit_out(run.variants.all()[0].commit),
+        commit=build_commit_out(run.variants.all()[0].commit),
         run=run.pk,
         state=RunState(run.state),
         message=explain_run(run),
@@ -172,5 +172,5 @@ def _run_out(run: Run) -> BackfillRunOut:
     )
 
 
-def _skipped_out(each: SkippedCommit) -> SkippedCommitOut:
-    return SkippedCommitOut(commit=commit_out(each.commit), reason=each.reason)
+def _build_skipped_out(each: SkippedCommit) -> SkippedCommitOut:
+    return SkippedCommitOut(commit=build_commit_out(each.commit), reason=each.reason)

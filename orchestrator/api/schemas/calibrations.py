@@ -7,8 +7,8 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
-from orchestrator.api.schemas.comparisons import ValidityIssueOut, validity_issues_out
+from orchestrator.api.schemas.common import CommitOut, Text, Whole, build_commit_out
+from orchestrator.api.schemas.comparisons import ValidityIssueOut, build_validity_issues_out
 from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import Sensitivity, list_sensitivities
 from orchestrator.measurements.validity_issues import RunValidity
@@ -94,24 +94,26 @@ class CalibrationPage(Schema):
     next: str | None
 
 
-def calibration_out(calibration: Calibration, epoch: int, validity: RunValidity) -> CalibrationOut:
+def build_calibration_out(
+    calibration: Calibration, epoch: int, validity: RunValidity
+) -> CalibrationOut:
     """`epoch` is the current one of the host; `validity` is that of the calibration's run."""
     return CalibrationOut(
         run=calibration.run_id,
         benchmark=calibration.benchmark.slug,
         project=calibration.benchmark.project.slug,
-        commit=commit_out(calibration.commit),
+        commit=build_commit_out(calibration.commit),
         at=calibration.at,
         present=calibration.epoch == epoch,
         message=calibration.message,
-        noise=[_noise_out(sight) for sight in list_sensitivities(calibration)],
+        noise=[_build_noise_out(sight) for sight in list_sensitivities(calibration)],
         suspect=validity.suspect,
         excluded=validity.invalid + validity.failed,
-        validity_issues=validity_issues_out(validity.validity_issues),
+        validity_issues=build_validity_issues_out(validity.validity_issues),
     )
 
 
-def _noise_out(sight: Sensitivity) -> NoiseOut:
+def _build_noise_out(sight: Sensitivity) -> NoiseOut:
     noise = sight.noise
     return NoiseOut(
         case=sight.case,

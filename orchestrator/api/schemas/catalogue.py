@@ -151,7 +151,7 @@ class ImportIn(Schema, extra="forbid"):
     ref: Text | None = None
 
 
-def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
+def build_benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
     return BenchmarkOut(
         benchmark=benchmark.slug,
         project=benchmark.project.slug,
@@ -159,11 +159,11 @@ def benchmark_out(benchmark: Benchmark, version: int | None) -> BenchmarkOut:
         definition_version=version,
         repository_path=benchmark.repository_path,
         draft=benchmark.is_draft,
-        cases=[benchmark_case_out(case) for case in benchmark.cases.all()],
+        cases=[build_benchmark_case_out(case) for case in benchmark.cases.all()],
     )
 
 
-def benchmark_case_out(case: Case) -> BenchmarkCaseOut:
+def build_benchmark_case_out(case: Case) -> BenchmarkCaseOut:
     return BenchmarkCaseOut(
         key=case.key,
         label=case.label,
@@ -172,7 +172,7 @@ def benchmark_case_out(case: Case) -> BenchmarkCaseOut:
     )
 
 
-def definition_summary_out(definition: Definition) -> DefinitionSummaryOut:
+def build_definition_summary_out(definition: Definition) -> DefinitionSummaryOut:
     return DefinitionSummaryOut(
         benchmark=definition.benchmark.slug,
         project=definition.benchmark.project.slug,
@@ -185,28 +185,28 @@ def definition_summary_out(definition: Definition) -> DefinitionSummaryOut:
     )
 
 
-def definition_out(definition: Definition) -> DefinitionOut:
-    summary = definition_summary_out(definition).model_dump()
+def build_definition_out(definition: Definition) -> DefinitionOut:
+    summary = build_definition_summary_out(definition).model_dump()
     return DefinitionOut(**summary, source=definition.source)
 
 
-def definition_changes_out(before: Definition, after: Definition) -> DefinitionChangesOut:
+def build_definition_changes_out(before: Definition, after: Definition) -> DefinitionChangesOut:
     cases = compare_cases(read_spec(before), read_spec(after))
     return DefinitionChangesOut(
         version=after.version,
         since=before.version,
-        lines=[_line_out(each) for each in compute_diff(before.source, after.source)],
+        lines=[_build_line_out(each) for each in compute_diff(before.source, after.source)],
         cases_added=list(cases.added),
         cases_removed=list(cases.removed),
         cases_kept=cases.kept,
     )
 
 
-def _line_out(line: DiffLine) -> LineOut:
+def _build_line_out(line: DiffLine) -> LineOut:
     return LineOut(sign=line.sign, old=line.old, new=line.new, text=line.text)  # type: ignore[arg-type]
 
 
-def review_out(result: Review | Fault) -> ReviewOut:
+def build_review_out(result: Review | Fault) -> ReviewOut:
     if isinstance(result, Fault):
         return ReviewOut(
             valid=False, field=result.path or None, line=result.line, expectation=result.expectation
@@ -222,16 +222,16 @@ def review_out(result: Review | Fault) -> ReviewOut:
     )
 
 
-def suite_out(suite: Suite) -> SuiteOut:
+def build_suite_out(suite: Suite) -> SuiteOut:
     return SuiteOut(
         suite=suite.slug,
         title=suite.title,
         description=suite.review.spec.description if suite.review else "",
         readme=suite.readme,
         source=suite.source,
-        review=review_out(suite.outcome),
+        review=build_review_out(suite.outcome),
     )
 
 
-def files_out(commit: Commit, paths: list[str]) -> DefinitionFilesOut:
+def build_files_out(commit: Commit, paths: list[str]) -> DefinitionFilesOut:
     return DefinitionFilesOut(commit=commit.sha, paths=paths)

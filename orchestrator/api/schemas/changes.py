@@ -16,9 +16,9 @@ from orchestrator.api.schemas.common import (
     Flag,
     Text,
     Whole,
+    build_case_out,
+    build_commit_out,
     build_web_url,
-    case_out,
-    commit_out,
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.storable_text import StorableText
@@ -205,7 +205,7 @@ class ChangeRules(Schema, extra="forbid"):
     machine_minutes_a_day: Whole
 
 
-def change_point_out(row: Any) -> ChangePointOut:
+def build_change_point_out(row: Any) -> ChangePointOut:
     """Convert a row of `regressions.change_points.with_parts`."""
     series = row.series
     confirmed_interval = None
@@ -215,11 +215,11 @@ def change_point_out(row: Any) -> ChangePointOut:
         id=row.pk,
         benchmark=series.benchmark.slug,
         project=series.benchmark.project.slug,
-        case=case_out(series.case),
+        case=build_case_out(series.case),
         host=series.host.name,
         metric=series.metric.key,
-        commit=commit_out(row.commit),
-        before_commit=commit_out(row.before),
+        commit=build_commit_out(row.commit),
+        before_commit=build_commit_out(row.before),
         kind=ChangeKind(row.kind),
         change=row.change,
         interval=(row.low, row.high),
@@ -233,13 +233,13 @@ def change_point_out(row: Any) -> ChangePointOut:
         run=row.run_id,
         confirmed_change=row.confirmed_change,
         confirmed_interval=confirmed_interval,
-        culprit=commit_out(row.culprit) if row.culprit else None,
+        culprit=build_commit_out(row.culprit) if row.culprit else None,
         found_at=row.found_at,
         revisions=[RevisionOut(**each) for each in row.revisions],
     )
 
 
-def alert_out(alert: Alert) -> AlertOut:
+def build_alert_out(alert: Alert) -> AlertOut:
     lead = alert.change_point
     rows = sorted(alert.change_points.all(), key=lambda row: row.pk != lead.pk)
     return AlertOut(
@@ -251,15 +251,15 @@ def alert_out(alert: Alert) -> AlertOut:
         raised_at=alert.raised_at,
         changed_at=alert.changed_at,
         silenced_until=alert.silenced_until,
-        fixed_by=commit_out(alert.fixed_by) if alert.fixed_by else None,
+        fixed_by=build_commit_out(alert.fixed_by) if alert.fixed_by else None,
         log=[DoneOut(**each) for each in alert.log],
         web_url=build_web_url("alert", alert.pk),
-        change_points=[change_point_out(row) for row in rows],
-        bisections=[_bisection_out(each) for each in load_bisections(alert)],
+        change_points=[build_change_point_out(row) for row in rows],
+        bisections=[_build_bisection_out(each) for each in load_bisections(alert)],
     )
 
 
-def _bisection_out(search: Bisection) -> BisectionOut:
+def _build_bisection_out(search: Bisection) -> BisectionOut:
     steps = [
         StepOut(
             commit=search.path[answer.index],
@@ -273,7 +273,7 @@ def _bisection_out(search: Bisection) -> BisectionOut:
     return BisectionOut(
         state=BisectionState(search.state),
         message=search.message,
-        good=commit_out(search.good),
+        good=build_commit_out(search.good),
         commits=search.path,
         unbuildable=[search.path[index] for index in search.unbuildable],
         run=search.run_id,
@@ -281,23 +281,23 @@ def _bisection_out(search: Bisection) -> BisectionOut:
     )
 
 
-def baseline_out(baseline: Baseline) -> BaselineOut:
+def build_baseline_out(baseline: Baseline) -> BaselineOut:
     series, case = baseline.series, get_baseline_case(baseline)
     return BaselineOut(
         id=baseline.pk,
         benchmark=case.benchmark.slug,
         project=case.benchmark.project.slug,
-        case=case_out(case),
+        case=build_case_out(case),
         host=series.host.name if series else None,
         metric=series.metric.key if series else None,
-        commit=commit_out(baseline.commit),
+        commit=build_commit_out(baseline.commit),
         reason=baseline.reason,
         created_by=baseline.created_by.get_username() if baseline.created_by else None,
         created_at=baseline.created_at,
     )
 
 
-def rules_out(project: Project) -> ChangeRules:
+def build_rules_out(project: Project) -> ChangeRules:
     return ChangeRules(
         confirm=project.confirm_changes,
         bisect=project.bisect_changes,

@@ -121,22 +121,22 @@ class DeliveryPage(Schema):
     next: str | None
 
 
-def channel_out(channel: Channel) -> ChannelOut:
+def build_channel_out(channel: Channel) -> ChannelOut:
     return ChannelOut(**_build_channel_fields(channel))
 
 
-def new_channel_out(made: CreatedChannel) -> NewChannelOut:
+def build_new_channel_out(made: CreatedChannel) -> NewChannelOut:
     return NewChannelOut(**_build_channel_fields(made.channel), secret=made.secret or None)
 
 
-def delivery_out(delivery: Delivery) -> DeliveryOut:
+def build_delivery_out(delivery: Delivery) -> DeliveryOut:
     return DeliveryOut(**_build_delivery_fields(delivery))
 
 
-def delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
+def build_delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
     return DeliveryDetailOut(
         **_build_delivery_fields(delivery),
-        tries=[_try_out(each) for each in delivery.log],
+        tries=[_build_try_out(each) for each in delivery.log],
         headers=delivery.headers,
         body=delivery.body,
     )
@@ -160,9 +160,9 @@ def _build_delivery_fields(delivery: Delivery) -> dict[str, Any]:
         "id": delivery.pk,
         "channel": delivery.channel_id,
         "state": delivery.state,
-        "events": [_event_out(each) for each in delivery.events.all()],
+        "events": [_build_event_out(each) for each in delivery.events.all()],
         "tried": len(delivery.log),
-        "last_try": _try_out(delivery.log[-1]) if delivery.log else None,
+        "last_try": _build_try_out(delivery.log[-1]) if delivery.log else None,
         "next_at": delivery.next_at if waits else None,
         "created_at": delivery.created_at,
         "url": build_api_url(f"deliveries/{delivery.pk}"),
@@ -170,7 +170,7 @@ def _build_delivery_fields(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _event_out(event: Event) -> EventOut:
+def _build_event_out(event: Event) -> EventOut:
     return EventOut(
         id=event.pk,
         event=EventKind(event.kind),
@@ -180,5 +180,5 @@ def _event_out(event: Event) -> EventOut:
     )
 
 
-def _try_out(noted: Mapping[str, Any]) -> TryOut:
+def _build_try_out(noted: Mapping[str, Any]) -> TryOut:
     return TryOut(**{**noted, "error": noted["error"] or None})

@@ -71,11 +71,11 @@ class CaseOut(Schema):
     parameters: dict[str, str | int | float | bool]
 
 
-def commit_out(commit: Commit) -> CommitOut:
+def build_commit_out(commit: Commit) -> CommitOut:
     return CommitOut(commit=commit.sha, short=commit.short_sha, subject=commit.subject)
 
 
-def case_out(case: Case) -> CaseOut:
+def build_case_out(case: Case) -> CaseOut:
     return CaseOut(key=case.key, label=case.label, parameters=case.parameters)
 
 

@@ -160,7 +160,7 @@ def build_comparison_url(report: ComparisonReport, run: Run | None) -> str:
     return f"{build_web_url('compare')}?{urlencode(build_comparison_query(report, run))}"
 
 
-def validity_issues_out(issues: Sequence[ValidityIssue]) -> list[ValidityIssueOut]:
+def build_validity_issues_out(issues: Sequence[ValidityIssue]) -> list[ValidityIssueOut]:
     return [
         ValidityIssueOut(code=each.code, title=each.title, trials=each.trials) for each in issues
     ]

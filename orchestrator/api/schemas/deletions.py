@@ -43,7 +43,7 @@ class DeletedListOut(Schema):
     benchmarks: list[DeletedOut]
 
 
-def dependents_out(dependents: Iterable[DependentCount]) -> DependentsOut:
+def build_dependents_out(dependents: Iterable[DependentCount]) -> DependentsOut:
     return DependentsOut(
         dependents=[
             DependentOut(
@@ -57,15 +57,15 @@ def dependents_out(dependents: Iterable[DependentCount]) -> DependentsOut:
     )
 
 
-def deleted_project_out(project: Project) -> DeletedOut:
-    return _deleted_out(project, project.slug, None, project.name)
+def build_deleted_project_out(project: Project) -> DeletedOut:
+    return _build_deleted_out(project, project.slug, None, project.name)
 
 
-def deleted_benchmark_out(benchmark: Benchmark) -> DeletedOut:
-    return _deleted_out(benchmark, benchmark.project.slug, benchmark.slug, benchmark.title)
+def build_deleted_benchmark_out(benchmark: Benchmark) -> DeletedOut:
+    return _build_deleted_out(benchmark, benchmark.project.slug, benchmark.slug, benchmark.title)
 
 
-def _deleted_out(
+def _build_deleted_out(
     row: Project | Benchmark, project: str, benchmark: str | None, name: str
 ) -> DeletedOut:
     assert row.deleted_at is not None, "the selectors return only deleted rows"

@@ -9,7 +9,7 @@ from ninja import Schema
 from pydantic import Field, StringConstraints
 
 from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
-from orchestrator.api.schemas.hosts import profile_out
+from orchestrator.api.schemas.hosts import build_profile_out
 from orchestrator.core.storable_text import StorableText
 from orchestrator.fleet.checks import CheckList
 from orchestrator.fleet.models import (
@@ -164,16 +164,16 @@ class ChecksOut(Schema):
     steps: list[CheckOut]
 
 
-def profile_detail_out(profile: HardwareProfile) -> ProfileDetailOut:
+def build_profile_detail_out(profile: HardwareProfile) -> ProfileDetailOut:
     price = profile.price_per_hour
     return ProfileDetailOut(
-        **profile_out(profile).model_dump(),
+        **build_profile_out(profile).model_dump(),
         price_per_hour=None if price is None else float(price),
         hosts=sorted(host.name for host in profile.hosts.all()),
     )
 
 
-def credential_out(credential: Credential) -> CredentialOut:
+def build_credential_out(credential: Credential) -> CredentialOut:
     return CredentialOut(
         id=credential.pk,
         name=credential.name,
@@ -183,17 +183,17 @@ def credential_out(credential: Credential) -> CredentialOut:
     )
 
 
-def checks_out(checks: CheckList) -> ChecksOut:
+def build_checks_out(checks: CheckList) -> ChecksOut:
     blocked = checks.blocked
     return ChecksOut(
         through=checks.is_through,
         running=checks.running,
         blocked=CheckStep(blocked.step) if blocked else None,
-        steps=[_check_out(step, check) for step, check in checks.rows],
+        steps=[_build_check_out(step, check) for step, check in checks.rows],
     )
 
 
-def _check_out(step: CheckStep, check: HostCheck | None) -> CheckOut:
+def _build_check_out(step: CheckStep, check: HostCheck | None) -> CheckOut:
     return CheckOut(
         step=step,
         title=step.label,

@@ -131,15 +131,15 @@ class ApprovalIn(Schema, extra="forbid"):
     commit: Sha
 
 
-def forge_out(connection: Connection) -> ForgeOut:
+def build_forge_out(connection: Connection) -> ForgeOut:
     return ForgeOut(**_build_forge_fields(connection))
 
 
-def saved_forge_out(saved: SavedConnection) -> SavedForgeOut:
+def build_saved_forge_out(saved: SavedConnection) -> SavedForgeOut:
     return SavedForgeOut(**_build_forge_fields(saved.connection), secret=saved.secret or None)
 
 
-def received_webhook_out(webhook: ReceivedWebhook) -> ReceivedWebhookOut:
+def build_received_webhook_out(webhook: ReceivedWebhook) -> ReceivedWebhookOut:
     return ReceivedWebhookOut(
         id=webhook.pk,
         delivery=webhook.delivery_id,
@@ -149,7 +149,7 @@ def received_webhook_out(webhook: ReceivedWebhook) -> ReceivedWebhookOut:
     )
 
 
-def benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
+def build_benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
     pull, by = request.pull, request.approved_by
     slug = pull.connection.project.slug
     return BenchmarkRequestOut(

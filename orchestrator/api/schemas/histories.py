@@ -5,9 +5,9 @@ from uuid import UUID
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import CaseOut, CommitOut, case_out, commit_out
-from orchestrator.api.schemas.comparisons import ValidityIssueOut, validity_issues_out
-from orchestrator.api.schemas.hosts import ChangedFactOut, changed_out
+from orchestrator.api.schemas.common import CaseOut, CommitOut, build_case_out, build_commit_out
+from orchestrator.api.schemas.comparisons import ValidityIssueOut, build_validity_issues_out
+from orchestrator.api.schemas.hosts import ChangedFactOut, build_changed_out
 from orchestrator.histories.marked_changes import Shift
 from orchestrator.histories.reports import History, HistoryPoint
 
@@ -192,25 +192,25 @@ class HistoryColumnsOut(Schema):
     annotations: list[AnnotationAtOut]
 
 
-def history_out(history: History) -> HistoryOut:
+def build_history_out(history: History) -> HistoryOut:
     return HistoryOut(
         benchmark=history.benchmark.slug,
         project=history.benchmark.project.slug,
-        case=case_out(history.case),
+        case=build_case_out(history.case),
         host=history.host.name,
         branch=history.branch,
         metric=history.key,
         title=history.title,
         unit=history.unit,
         better=history.better,
-        points=[_point_out(point) for point in history.points],
+        points=[_build_point_out(point) for point in history.points],
         first=history.first,
         total=history.total,
         changes=[
             HistoryChangeOut(
                 before_commit=history.points[change.before].commit.sha,
                 at=change.at,
-                changed=changed_out(change.changed),
+                changed=build_changed_out(change.changed),
             )
             for change in history.changes
         ],
@@ -229,9 +229,9 @@ def history_out(history: History) -> HistoryOut:
     )
 
 
-def _point_out(point: HistoryPoint) -> PointOut:
+def _build_point_out(point: HistoryPoint) -> PointOut:
     return PointOut(
-        commit=commit_out(point.commit),
+        commit=build_commit_out(point.commit),
         committed_at=point.commit.committed_at,
         at=point.at,
         value=point.value or 0.0,
@@ -239,11 +239,11 @@ def _point_out(point: HistoryPoint) -> PointOut:
         trials=point.trials,
         suspect=point.suspect,
         excluded=point.excluded,
-        validity_issues=validity_issues_out(point.validity_issues),
+        validity_issues=build_validity_issues_out(point.validity_issues),
         epoch=point.epoch,
         configuration=point.configuration,
         outlier=point.outlier,
-        shift=_shift_out(point.shift) if point.shift else None,
+        shift=_build_shift_out(point.shift) if point.shift else None,
         baseline=point.baseline,
         annotations=[
             PointAnnotationOut(
@@ -259,7 +259,7 @@ def _point_out(point: HistoryPoint) -> PointOut:
     )
 
 
-def _shift_out(shift: Shift) -> ShiftOut:
+def _build_shift_out(shift: Shift) -> ShiftOut:
     return ShiftOut(
         id=shift.id,
         kind=shift.kind,

@@ -15,8 +15,8 @@ from orchestrator.api.schemas.common import (
     Number,
     Text,
     Whole,
+    build_commit_out,
     build_web_url,
-    commit_out,
 )
 from orchestrator.calibration.golden import GoldenStatus
 from orchestrator.core.clock import utc_now
@@ -167,7 +167,7 @@ class GoldenIn(Schema, extra="forbid"):
         return NewGolden(**self.model_dump())
 
 
-def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
+def build_host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
     lease = getattr(host, "lease", None)
     hours = host.hours.compute_state(utc_now(), host.timezone)
     return HostOut(
@@ -176,20 +176,20 @@ def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
         state=host.state,
         message=host.message,
         transport=host.transport,
-        profile=profile_out(host.profile),
+        profile=build_profile_out(host.profile),
         tags=host.tags,
         open_hours=host.open_hours,
         timezone=host.timezone,
         open_now=hours.is_open,
         hours_change_at=hours.until,
-        golden=golden_out(golden) if golden else None,
+        golden=build_golden_out(golden) if golden else None,
         last_seen_at=host.last_seen_at,
         run=lease.job.run_id if lease else None,
         web_url=build_web_url("host", host.pk),
     )
 
 
-def host_detail_out(
+def build_host_detail_out(
     host: Host,
     golden: GoldenStatus | None,
     *,
@@ -198,7 +198,7 @@ def host_detail_out(
     contradictions: Sequence[Contradiction],
 ) -> HostDetailOut:
     return HostDetailOut(
-        **host_out(host, golden).model_dump(),
+        **build_host_out(host, golden).model_dump(),
         address=host.address or None,
         port=host.port if host.address else None,
         login=host.login or None,
@@ -209,7 +209,9 @@ def host_detail_out(
         is_shared=host.is_shared,
         facts=snapshot.facts if snapshot else None,
         facts_at=snapshot.taken_at if snapshot else None,
-        changes=[HostChangeOut(at=each.at, changed=changed_out(each.changed)) for each in changes],
+        changes=[
+            HostChangeOut(at=each.at, changed=build_changed_out(each.changed)) for each in changes
+        ],
         contradictions=[
             ContradictionOut(field=each.field, profile=each.profile, host=each.host)
             for each in contradictions
@@ -217,12 +219,12 @@ def host_detail_out(
     )
 
 
-def golden_out(status: GoldenStatus) -> GoldenOut:
+def build_golden_out(status: GoldenStatus) -> GoldenOut:
     check = status.check
     return GoldenOut(
         benchmark=check.benchmark.slug,
         project=check.benchmark.project.slug,
-        commit=commit_out(check.commit),
+        commit=build_commit_out(check.commit),
         every_hours=check.every_hours,
         every_jobs=check.every_jobs,
         tolerance=check.tolerance,
@@ -233,14 +235,14 @@ def golden_out(status: GoldenStatus) -> GoldenOut:
     )
 
 
-def changed_out(changed: Mapping[str, Any]) -> list[ChangedFactOut]:
+def build_changed_out(changed: Mapping[str, Any]) -> list[ChangedFactOut]:
     return [
         ChangedFactOut(fact=fact, before=before, after=after)
         for fact, (before, after) in changed.items()
     ]
 
 
-def profile_out(profile: HardwareProfile) -> ProfileOut:
+def build_profile_out(profile: HardwareProfile) -> ProfileOut:
     return ProfileOut(
         slug=profile.slug,
         name=profile.name,

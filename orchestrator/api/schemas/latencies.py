@@ -11,8 +11,8 @@ from orchestrator.api.schemas.common import (
     CommitOut,
     Text,
     build_api_url,
-    case_out,
-    commit_out,
+    build_case_out,
+    build_commit_out,
 )
 from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.loadtools.model import Model
@@ -79,7 +79,7 @@ class CaseLatencyOut(LatencyReadingOut):
     excluded: int
 
 
-def trial_latency_out(
+def build_trial_latency_out(
     trial: Trial,
     distribution: Histogram | None,
     percentiles: tuple[float, ...],
@@ -97,12 +97,12 @@ def trial_latency_out(
         reasons=[str(each) for each in trial.reasons],
         label=LATENCY_LABELS[model] if model else None,
         requests=distribution.total_count if distribution else 0,
-        percentiles=_percentiles_out(distribution, percentiles),
+        percentiles=_build_percentiles_out(distribution, percentiles),
         histogram_url=f"{build_api_url(f'trials/{trial.pk}/histogram')}?{urlencode(query)}",
     )
 
 
-def case_latency_out(
+def build_case_latency_out(
     latency: CaseLatency, percentiles: tuple[float, ...], query: dict[str, str], model: Model | None
 ) -> CaseLatencyOut:
     """`query` names the same trials in the address of the histogram."""
@@ -110,8 +110,8 @@ def case_latency_out(
     return CaseLatencyOut(
         benchmark=benchmark.slug,
         project=benchmark.project.slug,
-        case=case_out(latency.case),
-        commit=commit_out(latency.commit),
+        case=build_case_out(latency.case),
+        commit=build_commit_out(latency.commit),
         host=latency.host.name,
         definition_version=latency.definition.version,
         trials=list(latency.trials),
@@ -120,12 +120,12 @@ def case_latency_out(
         excluded=latency.excluded,
         label=LATENCY_LABELS[model] if model else None,
         requests=latency.distribution.total_count if latency.distribution else 0,
-        percentiles=_percentiles_out(latency.distribution, percentiles),
+        percentiles=_build_percentiles_out(latency.distribution, percentiles),
         histogram_url=f"{build_api_url('latency/histogram')}?{urlencode(query)}",
     )
 
 
-def _percentiles_out(
+def _build_percentiles_out(
     distribution: Histogram | None, percentiles: tuple[float, ...]
 ) -> list[PercentileOut]:
     return [

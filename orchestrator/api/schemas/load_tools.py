@@ -95,7 +95,7 @@ _ALIKE = (
 )  # fmt: skip
 
 
-def load_tool_out(
+def build_load_tool_out(
     tool: Adapter, installed: list[InstalledTool], errors: list[ToolErrors]
 ) -> LoadToolOut:
     sheet = tool.sheet
@@ -110,12 +110,12 @@ def load_tool_out(
         **{name: getattr(sheet, name) for name in _ALIKE},
         reports_errors=sheet.errors,
         caveats=list(sheet.caveats),
-        hosts=[_installed_out(each) for each in installed],
-        errors=[_version_out(each) for each in errors],
+        hosts=[_build_installed_out(each) for each in installed],
+        errors=[_build_version_out(each) for each in errors],
     )
 
 
-def _installed_out(each: InstalledTool) -> InstalledOut:
+def _build_installed_out(each: InstalledTool) -> InstalledOut:
     return InstalledOut(
         host=each.host.name,
         path=each.path,
@@ -126,11 +126,13 @@ def _installed_out(each: InstalledTool) -> InstalledOut:
     )
 
 
-def _version_out(each: ToolErrors) -> VersionErrorsOut:
-    return VersionErrorsOut(version=each.version, errors=[_error_out(one) for one in each.errors])
+def _build_version_out(each: ToolErrors) -> VersionErrorsOut:
+    return VersionErrorsOut(
+        version=each.version, errors=[_build_error_out(one) for one in each.errors]
+    )
 
 
-def _error_out(one: MetricError) -> MetricErrorOut:
+def _build_error_out(one: MetricError) -> MetricErrorOut:
     return MetricErrorOut(
         metric=one.metric.key, median=one.median, low=one.low, high=one.high, trials=one.trials
     )

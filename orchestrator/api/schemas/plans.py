@@ -3,7 +3,7 @@
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import CommitOut, commit_out
+from orchestrator.api.schemas.common import CommitOut, build_commit_out
 from orchestrator.api.schemas.runs import UntilName
 from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, is_baseline
 from orchestrator.benchmarks.spec import Spec
@@ -48,15 +48,15 @@ class PlanOut(Schema):
     warnings: list[str]
 
 
-def plan_out(plan: RunPlan) -> PlanOut:
-    baseline, *contenders = [commit_out(commit) for commit in plan.commits]
+def build_plan_out(plan: RunPlan) -> PlanOut:
+    baseline, *contenders = [build_commit_out(commit) for commit in plan.commits]
     return PlanOut(
         definition_version=plan.definition.version,
         definition_is_new=plan.definition_is_new,
         baseline=baseline,
         contenders=contenders,
         cases=[
-            _case_out(plan.spec, case, seconds)
+            _build_case_out(plan.spec, case, seconds)
             for case, seconds in zip(plan.cases, plan.trial_s, strict=True)
         ],
         cases_in_all=plan.cases_in_all,
@@ -73,7 +73,7 @@ def plan_out(plan: RunPlan) -> PlanOut:
     )
 
 
-def _case_out(spec: Spec, case: CaseSpec, seconds: float) -> PlannedCaseOut:
+def _build_case_out(spec: Spec, case: CaseSpec, seconds: float) -> PlannedCaseOut:
     return PlannedCaseOut(
         key=case.key,
         label=case.label,

@@ -95,7 +95,7 @@ class RefsOut(Schema):
     tags: list[str]
 
 
-def fetch_out(fetch: Fetch) -> FetchOut:
+def build_fetch_out(fetch: Fetch) -> FetchOut:
     return FetchOut(
         state=fetch.state,
         progress=fetch.progress,
@@ -110,21 +110,23 @@ def fetch_out(fetch: Fetch) -> FetchOut:
     )
 
 
-def project_out(project: Project) -> ProjectOut:
+def build_project_out(project: Project) -> ProjectOut:
     return ProjectOut(
         project=project.slug,
         name=project.name,
         repository_url=project.repository_url,
         default_branch=project.default_branch,
         fetched_at=project.fetched_at,
-        fetch=fetch_out(project.fetch if hasattr(project, "fetch") else Fetch(project=project)),
+        fetch=build_fetch_out(
+            project.fetch if hasattr(project, "fetch") else Fetch(project=project)
+        ),
         benchmarks=sorted(each.slug for each in project.benchmarks.all() if not each.is_draft),
         url=build_api_url(f"projects/{project.slug}"),
         web_url=build_web_url("project", project.slug),
     )
 
 
-def project_commit_out(commit: Commit) -> ProjectCommitOut:
+def build_project_commit_out(commit: Commit) -> ProjectCommitOut:
     return ProjectCommitOut(
         commit=commit.sha,
         short=commit.short_sha,

@@ -3,7 +3,7 @@
 from ninja import Schema
 
 from orchestrator.api.schemas.catalogue import Source
-from orchestrator.api.schemas.common import CommitOut, Text, commit_out
+from orchestrator.api.schemas.common import CommitOut, Text, build_commit_out
 from orchestrator.benchmarks.proposals.proposal import Guess, ProjectProposal
 
 
@@ -31,14 +31,14 @@ class TryIn(Schema, extra="forbid"):
     ref: Text | None = None
 
 
-def proposal_out(result: ProjectProposal) -> ProposalOut:
+def build_proposal_out(result: ProjectProposal) -> ProposalOut:
     proposal = result.proposal
     return ProposalOut(
-        commit=commit_out(result.commit),
+        commit=build_commit_out(result.commit),
         source=proposal.source if proposal else None,
-        guesses=[_guess_out(each) for each in proposal.guesses] if proposal else [],
+        guesses=[_build_guess_out(each) for each in proposal.guesses] if proposal else [],
     )
 
 
-def _guess_out(guess: Guess) -> GuessOut:
+def _build_guess_out(guess: Guess) -> GuessOut:
     return GuessOut(field=guess.field, reason=guess.reason, doubtful=guess.doubtful)

@@ -65,7 +65,7 @@ class FigurePage(Schema):
     next: str | None
 
 
-def reference_out(source: ReferenceSource) -> ReferenceOut:
+def build_reference_out(source: ReferenceSource) -> ReferenceOut:
     return ReferenceOut(
         id=source.pk,
         name=source.name,
@@ -77,9 +77,9 @@ def reference_out(source: ReferenceSource) -> ReferenceOut:
     )
 
 
-def imported_out(done: ReferenceImport) -> ImportedOut:
+def build_imported_out(done: ReferenceImport) -> ImportedOut:
     return ImportedOut(
-        reference=reference_out(done.source),
+        reference=build_reference_out(done.source),
         rows=done.rows,
         unknown=done.unknown,
         added=done.added,
@@ -88,7 +88,7 @@ def imported_out(done: ReferenceImport) -> ImportedOut:
     )
 
 
-def figure_out(result: ReferenceResult) -> FigureOut:
+def build_figure_out(result: ReferenceResult) -> FigureOut:
     return FigureOut(
         suite=result.suite,
         environment=result.environment,

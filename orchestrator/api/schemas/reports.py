@@ -150,15 +150,15 @@ class ReportQuery(Schema):
         return from_data({**data, **overrides, "version": 1})
 
 
-def summary_out(report: SavedReport) -> ReportSummaryOut:
+def build_summary_out(report: SavedReport) -> ReportSummaryOut:
     return ReportSummaryOut(**_build_summary_fields(report))
 
 
-def saved_out(report: SavedReport) -> SavedReportOut:
+def build_saved_out(report: SavedReport) -> SavedReportOut:
     return SavedReportOut(**_build_summary_fields(report), source=report.source)
 
 
-def report_out(report: Report) -> ReportOut:
+def build_report_out(report: Report) -> ReportOut:
     return ReportOut.model_validate(report_data(report))
 
 

@@ -45,7 +45,7 @@ class GitHostKeyIn(Schema, extra="forbid"):
     fingerprint: Annotated[Text, Field(max_length=100)]
 
 
-def repository_access_out(project: Project, row: RepositoryAccess) -> RepositoryAccessOut:
+def build_repository_access_out(project: Project, row: RepositoryAccess) -> RepositoryAccessOut:
     by = row.changed_by
     return RepositoryAccessOut(
         project=project.slug,

@@ -127,7 +127,7 @@ class ImportPage(Schema):
     next: str | None
 
 
-def import_out(result_import: ResultImport) -> ImportOut:
+def build_import_out(result_import: ResultImport) -> ImportOut:
     return ImportOut(
         id=result_import.pk,
         state=ImportStateName(result_import.state),

@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
+from orchestrator.api.schemas.common import CommitOut, Text, Whole, build_commit_out
 from orchestrator.results.models import Pin, Removal, RemovalKind, Retention
 
 Days = Annotated[Whole | None, Field(ge=1, description="Null: forever.")]
@@ -83,7 +83,7 @@ class RemovalPage(Schema):
     next: str | None
 
 
-def retention_out(retention: Retention) -> RetentionOut:
+def build_retention_out(retention: Retention) -> RetentionOut:
     return RetentionOut(
         files_days=retention.files_days,
         distributions_days=retention.distributions_days,
@@ -93,10 +93,10 @@ def retention_out(retention: Retention) -> RetentionOut:
     )
 
 
-def pin_out(pin: Pin) -> PinOut:
+def build_pin_out(pin: Pin) -> PinOut:
     return PinOut(
         id=pin.pk,
-        commit=commit_out(pin.commit) if pin.commit else None,
+        commit=build_commit_out(pin.commit) if pin.commit else None,
         run=pin.run_id,
         reason=pin.reason,
         pinned_by=pin.pinned_by.get_username() if pin.pinned_by else None,
@@ -104,7 +104,7 @@ def pin_out(pin: Pin) -> PinOut:
     )
 
 
-def removal_out(removal: Removal) -> RemovalOut:
+def build_removal_out(removal: Removal) -> RemovalOut:
     return RemovalOut(
         kind=RemovalKind(removal.kind),
         run=removal.run_id,

@@ -15,8 +15,8 @@ from orchestrator.api.schemas.common import (
     Text,
     Whole,
     build_api_url,
+    build_commit_out,
     build_web_url,
-    commit_out,
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.storable_text import StorableText
@@ -294,8 +294,8 @@ class RunPage(Schema):
     next: str | None
 
 
-def run_summary_out(run: Run) -> RunSummaryOut:
-    baseline, *contenders = [commit_out(variant.commit) for variant in run.variants.all()]
+def build_run_summary_out(run: Run) -> RunSummaryOut:
+    baseline, *contenders = [build_commit_out(variant.commit) for variant in run.variants.all()]
     benchmark = run.definition.benchmark
     return RunSummaryOut(
         id=run.pk,
@@ -322,10 +322,10 @@ def run_summary_out(run: Run) -> RunSummaryOut:
     )
 
 
-def run_out(progress: RunProgress) -> RunOut:
+def build_run_out(progress: RunProgress) -> RunOut:
     details = load_job_details([part.job for part in progress.jobs])
     return RunOut(
-        **run_summary_out(progress.run).model_dump(),
+        **build_run_summary_out(progress.run).model_dump(),
         phase=progress.phase,
         trials_total=progress.trials_total,
         trials_done=progress.trials_done,
@@ -334,16 +334,16 @@ def run_out(progress: RunProgress) -> RunOut:
         seconds_left=progress.seconds_left,
         seconds_left_at_least=progress.left.least if progress.left else None,
         seconds_left_at_most=progress.left.most if progress.left else None,
-        jobs=[_job_out(part, details[part.job.pk]) for part in progress.jobs],
+        jobs=[_build_job_out(part, details[part.job.pk]) for part in progress.jobs],
     )
 
 
-def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
+def _build_job_out(progress: JobProgress, details: JobDetails) -> JobOut:
     job = progress.job
     return JobOut(
         id=job.pk,
         host=job.host.name if job.host else None,
-        placements=[_placement_out(place) for place in details.placements],
+        placements=[_build_placement_out(place) for place in details.placements],
         state=JobState(job.state),
         phase=job.phase,
         message=job.message,
@@ -351,19 +351,19 @@ def _job_out(progress: JobProgress, details: JobDetails) -> JobOut:
         not_before=job.not_before,
         waiting=details.waiting,
         expected_s=job.expected_s,
-        builds=[_build_out(build) for build in details.builds],
+        builds=[_build_build_out(build) for build in details.builds],
         trials_total=progress.trials_total,
         trials_done=progress.trials_done,
         trials_failed=progress.trials_failed,
         trials_unsupported=progress.trials_unsupported,
         trials_not_needed=progress.trials_not_needed,
         trials_skipped=progress.trials_skipped,
-        cases=[_case_status_out(each) for each in progress.case_statuses],
-        current_trial=_current_trial_out(progress.current),
+        cases=[_build_case_status_out(each) for each in progress.case_statuses],
+        current_trial=_build_current_trial_out(progress.current),
     )
 
 
-def _case_status_out(status: CaseStatus) -> CaseStatusOut:
+def _build_case_status_out(status: CaseStatus) -> CaseStatusOut:
     more = status.more_blocks
     return CaseStatusOut(
         case=status.case.key,
@@ -377,7 +377,7 @@ def _case_status_out(status: CaseStatus) -> CaseStatusOut:
     )
 
 
-def _placement_out(place: Placement) -> PlacementOut:
+def _build_placement_out(place: Placement) -> PlacementOut:
     return PlacementOut(
         role=HostRoleName(place.role),
         host_selector=place.host_selector,
@@ -385,7 +385,7 @@ def _placement_out(place: Placement) -> PlacementOut:
     )
 
 
-def _build_out(build: Build) -> BuildOut:
+def _build_build_out(build: Build) -> BuildOut:
     return BuildOut(
         id=build.pk,
         host=build.host.name,
@@ -400,7 +400,7 @@ def _build_out(build: Build) -> BuildOut:
     )
 
 
-def _current_trial_out(trial: Trial | None) -> CurrentTrialOut | None:
+def _build_current_trial_out(trial: Trial | None) -> CurrentTrialOut | None:
     if trial is None:
         return None
     return CurrentTrialOut(

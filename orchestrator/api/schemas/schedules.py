@@ -111,7 +111,7 @@ class SchedulePage(Schema):
     next: str | None
 
 
-def schedule_out(schedule: Schedule) -> ScheduleOut:
+def build_schedule_out(schedule: Schedule) -> ScheduleOut:
     return ScheduleOut(
         id=schedule.pk,
         name=schedule.name,

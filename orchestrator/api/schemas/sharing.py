@@ -97,7 +97,7 @@ class BadgesOut(Schema):
     chart: ChartOut
 
 
-def public_out(project: Project) -> PublicOut:
+def build_public_out(project: Project) -> PublicOut:
     return PublicOut(
         project=project.slug,
         public=project.public_since is not None,
@@ -106,7 +106,7 @@ def public_out(project: Project) -> PublicOut:
     )
 
 
-def share_link_out(link: ShareLink) -> ShareLinkOut:
+def build_share_link_out(link: ShareLink) -> ShareLinkOut:
     page = build_web_url(link.page, **link.parameters)
     return ShareLinkOut(
         id=link.pk,
@@ -121,22 +121,24 @@ def share_link_out(link: ShareLink) -> ShareLinkOut:
     )
 
 
-def new_share_link_out(new: NewLink) -> NewShareLinkOut:
-    return NewShareLinkOut(**share_link_out(new.link).model_dump(), url=build_shared_address(new))
+def build_new_share_link_out(new: NewLink) -> NewShareLinkOut:
+    return NewShareLinkOut(
+        **build_share_link_out(new.link).model_dump(), url=build_shared_address(new)
+    )
 
 
-def badges_out(
+def build_badges_out(
     project: Project, value: BadgeText, verdict: BadgeText, chart: ChartText
 ) -> BadgesOut:
     return BadgesOut(
         public=project.public_since is not None,
-        value=_badge_out(value),
-        verdict=_badge_out(verdict),
+        value=_build_badge_out(value),
+        verdict=_build_badge_out(verdict),
         chart=ChartOut(page=chart.path, address=chart.address, html=chart.html),
     )
 
 
-def _badge_out(badge: BadgeText) -> BadgeOut:
+def _build_badge_out(badge: BadgeText) -> BadgeOut:
     return BadgeOut(
         title=badge.title,
         page=badge.path,

@@ -130,26 +130,26 @@ class AuditPage(Schema):
     next: int | None = Field(description="The `cursor` of the next page; null on the last.")
 
 
-def member_out(membership: Membership) -> MemberOut:
+def build_member_out(membership: Membership) -> MemberOut:
     user = membership.user
     return MemberOut(
         user=user.get_username(), role=membership.role, last_login=user.last_login  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def invitation_out(invitation: Invitation) -> InvitationOut:
+def build_invitation_out(invitation: Invitation) -> InvitationOut:
     return InvitationOut(**_build_invitation_fields(invitation))
 
 
-def token_out(token: ApiToken) -> TokenOut:
+def build_token_out(token: ApiToken) -> TokenOut:
     return TokenOut(**_build_token_fields(token))
 
 
-def new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
+def build_new_token_out(token: ApiToken, *, secret: str) -> NewTokenOut:
     return NewTokenOut(**_build_token_fields(token), secret=secret)
 
 
-def quotas_out(use: TeamUse) -> QuotasOut:
+def build_quotas_out(use: TeamUse) -> QuotasOut:
     quotas = use.quotas
     return QuotasOut(
         own=quotas.own,
@@ -160,7 +160,7 @@ def quotas_out(use: TeamUse) -> QuotasOut:
     )
 
 
-def audit_entry_out(entry: AuditEntry) -> AuditEntryOut:
+def build_audit_entry_out(entry: AuditEntry) -> AuditEntryOut:
     return AuditEntryOut(
         id=entry.pk,
         at=entry.at,

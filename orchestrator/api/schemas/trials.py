@@ -8,7 +8,13 @@ from uuid import UUID
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import CaseOut, CommitOut, build_api_url, case_out, commit_out
+from orchestrator.api.schemas.common import (
+    CaseOut,
+    CommitOut,
+    build_api_url,
+    build_case_out,
+    build_commit_out,
+)
 from orchestrator.loadtools.metrics import Metric, describe_latency_model
 from orchestrator.loadtools.model import Model
 from orchestrator.measurements.prices import Cost
@@ -116,15 +122,15 @@ class TrialOut(TrialSummaryOut):
     removed: list[str]
 
 
-def trial_summary_out(trial: Trial, primary: Mapping[str, float]) -> TrialSummaryOut:
+def build_trial_summary_out(trial: Trial, primary: Mapping[str, float]) -> TrialSummaryOut:
     host = trial.host or trial.job.host
     return TrialSummaryOut(
         id=trial.pk,
         run=trial.job.run_id,
         job=trial.job_id,
         host=host.name if host else None,
-        case=case_out(trial.case),
-        commit=commit_out(trial.variant.commit),
+        case=build_case_out(trial.case),
+        commit=build_commit_out(trial.variant.commit),
         round=trial.round,
         state=TrialState(trial.state),
         validity=Validity(trial.validity) if trial.validity else None,
@@ -138,17 +144,18 @@ def trial_summary_out(trial: Trial, primary: Mapping[str, float]) -> TrialSummar
     )
 
 
-def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
+def build_trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
     metrics = load_primary_metrics(details.trial.job.run)
     values = details.values
     primary = {metric.key: values[metric.key] for metric in metrics if metric.key in values}
     return TrialOut(
-        **trial_summary_out(details.trial, primary).model_dump(),
+        **build_trial_summary_out(details.trial, primary).model_dump(),
         hosts=details.trial.provenance.get("hosts") or {},
         measurements=[
-            _measurement_out(info, value, details.model) for info, value in details.measurements
+            _build_measurement_out(info, value, details.model)
+            for info, value in details.measurements
         ],
-        loads=[_load_out(details.trial, load) for load in details.loads],
+        loads=[_build_load_out(details.trial, load) for load in details.loads],
         costs=[
             CostOut(
                 metric=cost.metric.key,
@@ -160,19 +167,19 @@ def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
             for cost in costs
         ],
         provenance=details.trial.provenance,
-        artifacts=[_artifact_out(details.trial, artifact) for artifact in details.artifacts],
+        artifacts=[_build_artifact_out(details.trial, artifact) for artifact in details.artifacts],
         removed=[each.summary for each in details.removed.values()],
     )
 
 
-def _measurement_out(info: Metric, value: float, model: Model | None) -> MeasurementOut:
+def _build_measurement_out(info: Metric, value: float, model: Model | None) -> MeasurementOut:
     label = describe_latency_model(info.key, model) if model else None
     return MeasurementOut(
         metric=info.key, title=info.title, unit=info.unit, value=value, label=label
     )
 
 
-def _load_out(trial: Trial, load: LoadSummary) -> LoadOut:
+def _build_load_out(trial: Trial, load: LoadSummary) -> LoadOut:
     return LoadOut(
         number=load.number,
         rate=load.rate,
@@ -189,7 +196,7 @@ def _load_out(trial: Trial, load: LoadSummary) -> LoadOut:
     )
 
 
-def _artifact_out(trial: Trial, artifact: ArtifactInfo) -> ArtifactOut:
+def _build_artifact_out(trial: Trial, artifact: ArtifactInfo) -> ArtifactOut:
     return ArtifactOut(
         name=artifact.name,
         size=artifact.size,

@@ -27,6 +27,6 @@ class ValidityRulePage(Schema):
     next: str | None
 
 
-def validity_rule_out(rule: Threshold) -> ValidityRuleOut:
+def build_validity_rule_out(rule: Threshold) -> ValidityRuleOut:
     names = ("code", "level", "title", "value", "unit", "bound", "cause", "reason", "advice")
     return ValidityRuleOut(**{name: getattr(rule, name) for name in names})
