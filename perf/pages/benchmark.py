@@ -32,6 +32,7 @@ from tests.support.demo_team import DemoTeam, make_demo_team
 
 NAME = "pages"
 LIVE = "live"
+OTHERS = "others"
 SITE = "orchestrator.config.wsgi"
 FORMS = ("mobile", "desktop")
 ROUNDS = 3
@@ -44,9 +45,10 @@ MAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The screens, devices and repetitions, and whether a live run is measured."""
+    """The screens, devices and repetitions. `others`: measure the remaining screens, too, once."""
 
     names: tuple[str, ...]
+    others: bool
     forms: tuple[str, ...]
     rounds: int
     live: bool
@@ -91,16 +93,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=(*MAIN, LIVE),
-        help="only this screen, or live for the live run; may be repeated",
+        choices=(*MAIN, OTHERS, LIVE),
+        help="only this screen, the others, or the live run; may be repeated",
     )
     return parser.parse_args()
 
 
 def build_plan(options: argparse.Namespace) -> Plan:
-    names = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
+    names = options.only or [*(MAIN[:1] if options.short else (*MAIN, OTHERS)), LIVE]
     return Plan(
-        names=tuple(each for each in names if each != LIVE),
+        names=tuple(each for each in names if each in MAIN),
+        others=OTHERS in names,
         forms=FORMS[:1] if options.short else FORMS,
         rounds=1 if options.short else options.rounds,
         live=LIVE in names,
@@ -111,7 +114,7 @@ def build_plan(options: argparse.Namespace) -> Plan:
 def measure_pages(plan: Plan) -> Measurements:
     paths = programs()
     npm = paths.pop("npm")
-    if plan.names:
+    if plan.names or plan.others:
         install(npm)
     collect_static()
     call_command("migrate", verbosity=0)
@@ -131,12 +134,15 @@ def measure_pages(plan: Plan) -> Measurements:
 
 
 def addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
-    """Return the addresses; every round begins with another screen."""
-    screens = [screen for screen in list_screens(demo_team) if screen.name in plan.names]
+    """Return the addresses; every round of the main screens begins with another one."""
+    screens = [screen for screen in list_screens(demo_team) if screen.status == 200]
+    main = [screen for screen in screens if screen.name in plan.names]
+    rounds = [main[number:] + main[:number] for number in range(plan.rounds)]
+    others = [screen for screen in screens if plan.others and screen.name not in MAIN]
     return [
         {"name": screen.name, "url": base + screen.path, "form": form}
-        for number in range(plan.rounds)
-        for screen in screens[number:] + screens[:number]
+        for part in [*rounds, others]
+        for screen in part
         for form in plan.forms
     ]
 
