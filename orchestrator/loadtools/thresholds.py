@@ -274,8 +274,8 @@ _OF_THE_HOSTS = (
     _build_soft(
         "foreign_process",
         "CPU of other processes",
-        "They take CPU time and caches from the server or the load tool. From 2 % of a core on, "
-        "p99 changes by more than its margin.",
+        "They take CPU time and caches from the server or the load tool. In a closed loop, p99 "
+        "changes by more than its margin from 2 % of a core on.",
         "stop other programs on the host, or pin them to other CPUs",
         value=0.05,
         unit="cores",
