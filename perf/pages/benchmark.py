@@ -93,8 +93,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=(*MAIN, OTHERS, LIVE),
-        help="only this screen, the others, or the live run; may be repeated",
+        metavar="NAME",
+        help="only this screen (tests/browser/screens.py), `others`, or `live`; may be repeated",
     )
     return parser.parse_args()
 
@@ -102,7 +102,7 @@ def parse() -> argparse.Namespace:
 def build_plan(options: argparse.Namespace) -> Plan:
     names = options.only or [*(MAIN[:1] if options.short else (*MAIN, OTHERS)), LIVE]
     return Plan(
-        names=tuple(each for each in names if each in MAIN),
+        names=tuple(each for each in names if each not in (OTHERS, LIVE)),
         others=OTHERS in names,
         forms=FORMS[:1] if options.short else FORMS,
         rounds=1 if options.short else options.rounds,
@@ -136,6 +136,8 @@ def measure_pages(plan: Plan) -> Measurements:
 def addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
     """Return the addresses; every round of the main screens begins with another one."""
     screens = [screen for screen in list_screens(demo_team) if screen.status == 200]
+    if unknown := set(plan.names) - {screen.name for screen in screens}:
+        raise MissingError(f"no screen has the name {', '.join(sorted(unknown))}")
     main = [screen for screen in screens if screen.name in plan.names]
     rounds = [main[number:] + main[:number] for number in range(plan.rounds)]
     others = [screen for screen in screens if plan.others and screen.name not in MAIN]
@@ -151,7 +153,8 @@ def print_scores(audits: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for audit in audits:
         scores = " ".join(str(audit[score]) for score in summary.SCORES)
         failed = " ".join(audit["failed"])
-        print(f"  {audit['name']} {audit['form']}: {scores} {failed}", flush=True)
+        moved = f"moved: {', '.join(audit['moved'])}" if audit["moved"] else ""
+        print(f"  {audit['name']} {audit['form']}: {scores} {failed} {moved}".rstrip(), flush=True)
         yield audit
 
 

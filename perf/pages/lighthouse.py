@@ -57,7 +57,7 @@ def audits(
     wanted: Sequence[Mapping[str, str]], *, cookie: str, chromium: str, node: str
 ) -> Iterator[dict[str, Any]]:
     """Yield Lighthouse's result for each (name, url, form), one after the other."""
-    plan = {"chromium": chromium, "flags": ARGUMENTS, "cookie": cookie, "looks": list(wanted)}
+    plan = {"chromium": chromium, "flags": ARGUMENTS, "cookie": cookie, "audits": list(wanted)}
     argv = [node, str(FOLDER / "measure.mjs"), json.dumps(plan)]
     with subprocess.Popen(argv, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

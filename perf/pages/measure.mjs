@@ -1,5 +1,5 @@
-// Looks at pages with Lighthouse. The only argument is JSON: {chromium, flags, cookie, looks}, a look
-// {name, url, form}. Prints a JSON object a look, as soon as it has been made.
+// Audits pages with Lighthouse. The only argument is JSON: {chromium, flags, cookie, audits}, an audit
+// {name, url, form}. Prints a JSON object for each audit, as soon as it has ended.
 import * as launcher from "chrome-launcher";
 import lighthouse, { desktopConfig } from "lighthouse";
 import puppeteer from "puppeteer-core";
@@ -20,7 +20,13 @@ function failed(category, audits) {
     .map(({ id }) => id);
 }
 
-// A cookie of the browser: as a header of Lighthouse it would not go with what scripts fetch.
+/** Selectors of the elements that moved, those that moved most first. */
+function listMoved(audits) {
+  const items = audits["layout-shifts"]?.details?.items ?? [];
+  return items.map(({ node }) => node?.selector ?? "an element that is gone");
+}
+
+// A cookie of the browser: requests of scripts would lack a header that Lighthouse sets.
 async function signIn(port, url, cookie) {
   const browser = await puppeteer.connect({ browserURL: `http://127.0.0.1:${port}` });
   const [name, value] = cookie.split("=");
@@ -34,7 +40,7 @@ async function signIn(port, url, cookie) {
   await browser.disconnect();
 }
 
-async function look({ name, url, form }, port, cookie) {
+async function audit({ name, url, form }, port, cookie) {
   await signIn(port, url, cookie);
   const flags = { port, logLevel: "silent", onlyCategories: categories };
   const { lhr } = await lighthouse(url, flags, form === "desktop" ? desktopConfig : undefined);
@@ -51,26 +57,27 @@ async function look({ name, url, form }, port, cookie) {
     ...Object.fromEntries(
       Object.entries(figures).map(([key, id]) => [key, lhr.audits[id].numericValue]),
     ),
+    moved: listMoved(lhr.audits),
     failed: entries.flatMap(([, category]) => failed(category, lhr.audits)),
   };
 }
 
-/** One look in a browser of its own. A trace that Chromium did not finish is made again. */
-async function lookAnew(each, { chromium, flags, cookie }, tries = 3) {
+/** Audit in a separate browser. Repeat it if Chromium did not finish the trace. */
+async function auditWithRetries(each, { chromium, flags, cookie }, tries = 3) {
   const chrome = await launcher.launch({
     chromePath: chromium,
     chromeFlags: ["--headless=new", ...flags],
   });
   try {
-    return await look(each, chrome.port, cookie);
+    return await audit(each, chrome.port, cookie);
   } catch (error) {
     if (tries === 1) throw error;
     console.error(`again: ${error.message}`);
   } finally {
     await chrome.kill();
   }
-  return lookAnew(each, { chromium, flags, cookie }, tries - 1);
+  return auditWithRetries(each, { chromium, flags, cookie }, tries - 1);
 }
 
 const plan = JSON.parse(process.argv[2]);
-for (const each of plan.looks) console.log(JSON.stringify(await lookAnew(each, plan)));
+for (const each of plan.audits) console.log(JSON.stringify(await auditWithRetries(each, plan)));

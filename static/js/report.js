@@ -130,8 +130,12 @@ function options(data) {
 function draw(canvas) {
   const data = JSON.parse(document.getElementById(canvas.dataset.source).textContent);
   charts.get(canvas)?.destroy();
-  const bars = data.labels.length * Math.max(1, data.series.length);
-  canvas.parentElement.style.height = `${Math.max(160, 90 + data.labels.length * 10 + bars * 16)}px`;
+  // The canvas has this height before the script runs, so that the page does not jump. The library
+  // then needs it at the frame.
+  const frame = canvas.parentElement;
+  frame.style.height = "";
+  canvas.height = data.height;
+  frame.style.height = `${frame.offsetHeight}px`;
   charts.set(
     canvas,
     new Chart(canvas, {

@@ -22,7 +22,7 @@ class CounterSnapshot(NamedTuple):
 
 def take_snapshot(cpus: Optional[Collection[int]]) -> CounterSnapshot:
     """Take a snapshot; `cpus`: those whose time is counted, None = all."""
-    return CounterSnapshot(time.monotonic(), time.process_time(), system.counters(cpus))
+    return CounterSnapshot(time.monotonic(), time.process_time(), system.read_counters(cpus))
 
 
 class ForeignProcess(NamedTuple):

@@ -92,10 +92,10 @@ _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count
 
 def measure_environment() -> dict[str, Any]:
     """Return ENVIRONMENT; takes ENVIRONMENT_S."""
-    consumers, start = system.consumers(), take_snapshot(None)
+    consumers, start = system.read_consumers(), take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
-    current_state, end = system.current_state(), take_snapshot(None)
-    foreign = find_foreign_processes(consumers, system.consumers(), {os.getpid()})
+    current_state, end = system.read_current_state(), take_snapshot(None)
+    foreign = find_foreign_processes(consumers, system.read_consumers(), {os.getpid()})
     others_s = add_known(compute_busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
     pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
@@ -106,8 +106,8 @@ def measure_environment() -> dict[str, Any]:
         "pressure": compute_ratio(pressed_s, end.monotonic_s - start.monotonic_s),
         "foreign": _format_top(foreign),
         "on_battery": current_state.on_battery,
-        "temperature_c": system.temperature_c(),
-        "clock_mhz": system.clock_mhz(),
+        "temperature_c": system.read_temperature_c(),
+        "clock_mhz": system.read_clock_mhz(),
         "boot_id": current_state.boot_id,
     }
     return {"cpus": os.cpu_count(), **known, "reasons": _collect_reasons(known)}
@@ -122,7 +122,7 @@ class InterferenceMonitor:
         self._last_reading: tuple[Optional[float], Optional[float]] = (None, None)
         self._temperatures: list[float] = []
         self._clocks: list[float] = []
-        self._consumers = system.consumers()
+        self._consumers = system.read_consumers()
         self._start = take_snapshot(self._cpus)
         self._start_offset_s = _measure_clock_offset_s()
 
@@ -131,7 +131,7 @@ class InterferenceMonitor:
         now = time.monotonic()
         if now >= self._next_s:
             self._next_s = now + 0.9 * PERIOD_S
-            self._last_reading = (system.temperature_c(), system.clock_mhz(self._cpus))
+            self._last_reading = (system.read_temperature_c(), system.read_clock_mhz(self._cpus))
             for value, values in zip(self._last_reading, (self._temperatures, self._clocks)):
                 if value is not None:
                     values.append(value)
@@ -143,13 +143,13 @@ class InterferenceMonitor:
         `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """
         offset_s, end = _measure_clock_offset_s(), take_snapshot(self._cpus)
-        current_state = system.current_state()
+        current_state = system.read_current_state()
         seconds = end.monotonic_s - self._start.monotonic_s
         counted = self._counter_facts(end, seconds)
         known = {
             **counted,
             **self._foreign_facts(end, seconds, own_cpu_s, {*own_pids, os.getpid()}),
-            "ports_exhausted": system.ports_exhausted(),
+            "ports_exhausted": system.are_ports_exhausted(),
             "temperature_c": _compute_range(self._temperatures),
             "clock_mhz": _compute_range(self._clocks),
             "clock_step_s": round(offset_s - self._start_offset_s, 6) if _CLOCKS_AGREE else None,
@@ -190,7 +190,7 @@ class InterferenceMonitor:
         whose parent ended.
         """
         ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
-        foreign = find_foreign_processes(self._consumers, system.consumers(), own_pids)
+        foreign = find_foreign_processes(self._consumers, system.read_consumers(), own_pids)
         least, most = (
             add_known(compute_busy_s(self._start, end, interrupts=with_interrupts), ours_s)
             for with_interrupts in (False, True)
@@ -225,7 +225,7 @@ def _measure_clock_offset_s() -> float:
 
 def _collect_reasons(known: Mapping[str, Any]) -> dict[str, str]:
     """Return the reason for each unknown fact."""
-    reasons = {**_TOO_SHORT, **system.unknown_reasons()}
+    reasons = {**_TOO_SHORT, **system.explain_unknown()}
     if not _CLOCKS_AGREE:
         reasons["clock_step_s"] = "the clocks of this system drift apart by themselves"
     return {

@@ -31,18 +31,18 @@ class ProcessTree:
             return self.child.usage()
         if self._is_old():
             self.search()
-        return system.tree_usage(self._pids)
+        return system.read_tree_usage(self._pids)
 
     def search(self) -> set[int]:
         """Search its current pids."""
-        self._newest, start_s = system.newest_pid(), time.process_time()
+        self._newest, start_s = system.read_newest_pid(), time.process_time()
         self._pids = self.child.tree()
         self._next_s = time.monotonic() + (time.process_time() - start_s) / SEARCH_SHARE
         return self._pids
 
     def _is_old(self) -> bool:
         """Return whether a process was started since the last search, and a search may run."""
-        return time.monotonic() >= self._next_s and system.newest_pid() != self._newest
+        return time.monotonic() >= self._next_s and system.read_newest_pid() != self._newest
 
 
 class ProcessTrees:

@@ -78,9 +78,9 @@ class Sampler:
         self._server = ProcessTree(server)
         self._services = ProcessTrees(services)
         self._port = port
-        self._sensors = sensors or (lambda: (system.temperature_c(), system.clock_mhz()))
+        self._sensors = sensors or (lambda: (system.read_temperature_c(), system.read_clock_mhz()))
         self._tool = ToolMonitor()
-        self._stolen = system.stolen_s()
+        self._stolen = system.read_stolen_s()
         self._next_s = 0.0
         self.samples: list[dict[str, Any]] = []
         self.load_before = read_load1()
@@ -106,7 +106,7 @@ class Sampler:
                 "server_io_bytes": self._total_growth(server, _MOVED),
                 "temperature_c": temperature_c,
                 "clock_mhz": clock_mhz,
-                "connections": None if self._port is None else system.established(self._port),
+                "connections": None if self._port is None else system.count_established(self._port),
             }
         )
 
@@ -118,7 +118,7 @@ class Sampler:
         """Return the usage of the whole load; null with a reason if unknown."""
         self._server.search()
         after = self._server.usage()
-        stolen = system.stolen_s()
+        stolen = system.read_stolen_s()
         known = {
             "server_cpu_s": compute_growth(self._before, after, "cpu_s"),
             "tool_cpu_s": tool_cpu_s,

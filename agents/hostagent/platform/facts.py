@@ -64,7 +64,7 @@ def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dic
     `root`: the work directory, for its disk and for the cache of program versions. `wanted`: names
     of more programs to search.
     """
-    read = system.facts()
+    read = system.read_facts()
     mechanism, available = limits.check_available_limits()
     facts: dict[str, Any] = {
         "system": platform.system(),

@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional
 from .ports import get_address_family
 from .process_table import HAS_PROC, find_family
 from .processes import Child
-from .system import snapshot
+from .system import read_process_table
 
 _LISTEN = "0A"
 
@@ -35,7 +35,7 @@ def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
     # Without any the listener is elsewhere, such as in another network namespace.
     if not inodes:
         return None
-    pids = child.tree() | (find_family(snapshot(), {os.getpid()}) - {os.getpid()})
+    pids = child.tree() | (find_family(read_process_table(), {os.getpid()}) - {os.getpid()})
     try:
         ours = set().union(*(_open_sockets(pid) for pid in pids))
     except PermissionError:

@@ -24,7 +24,7 @@ from ..sandbox.user import Account
 from .limits import NONE, Confinement, Limits, confine
 from .linux import cgroups
 from .process_table import HAS_PROC, find_family
-from .system import find_marked, snapshot, tree_usage
+from .system import find_marked, read_process_table, read_tree_usage
 from .usage import Usage
 
 _PR_SET_PDEATHSIG = 1
@@ -117,7 +117,7 @@ class Child:
 
     def tree(self) -> set[int]:
         """Return the pids of the tree, with the adopted orphans if this child adopts."""
-        table = snapshot()
+        table = read_process_table()
         roots = {self.pid}
         if self._adopts and HAS_PROC:
             roots |= {
@@ -132,7 +132,7 @@ class Child:
 
     def usage(self) -> Optional[Usage]:
         """Return the usage so far of the living processes of the tree; None without any."""
-        return tree_usage(self.tree())
+        return read_tree_usage(self.tree())
 
     def stop(self, grace_s: float) -> None:
         """Send SIGTERM, wait up to `grace_s`, then kill the rest of the tree."""
@@ -147,7 +147,7 @@ class Child:
         """Kill the process, its session and its descendants, but no adopted orphans."""
 
         def relatives() -> set[int]:
-            table = snapshot()
+            table = read_process_table()
             own = {p.pid for p in table.values() if self.pid in (p.pid, p.group, p.session)}
             return find_family(table, own) if own else set()
 
@@ -219,7 +219,7 @@ def kill_all(members: Any, limit_s: float = 5.0) -> None:
     """Send SIGKILL to `members()` repeatedly until none of them is alive."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
-        table = snapshot()
+        table = read_process_table()
         alive = [pid for pid in members() if pid in table and not table[pid].zombie]
         for pid in alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -233,7 +233,7 @@ def kill_descendants() -> None:
     """Kill all descendants of this process, and reap the adopted ones."""
 
     def descendants() -> set[int]:
-        table = snapshot()
+        table = read_process_table()
         children = {item.pid for item in table.values() if item.parent == os.getpid()}
         return find_family(table, children) - {os.getpid()} if children else set()
 
@@ -243,7 +243,7 @@ def kill_descendants() -> None:
 
 def reap_orphans(children: Iterable[int]) -> None:
     """Reap adopted processes that have ended, but not the started `children`."""
-    for process in snapshot().values():
+    for process in read_process_table().values():
         if process.zombie and process.parent == os.getpid() and process.pid not in set(children):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(process.pid, os.WNOHANG)
@@ -255,5 +255,5 @@ def kill_marked(variable: str) -> bool:
     Also removes the control groups of dead supervisors. True if there was anything.
     """
     left = find_marked(variable)
-    kill_all(lambda: find_family(snapshot(), left) - {os.getpid()} if left else set())
+    kill_all(lambda: find_family(read_process_table(), left) - {os.getpid()} if left else set())
     return bool(cgroups.remove_orphans()) or bool(left)

@@ -2,22 +2,22 @@
 
 Each offers the same functions:
 
-    snapshot() -> {pid: Process}           the process table
-    tree_usage(pids) -> Usage | None       the usage of the living ones so far
-    UNKNOWN = {field of Usage: reason}     the fields that can be unknown on this system
-    find_marked("NAME=value") -> {pid}     processes with that in their environment, if readable
-    stolen_s() -> s | None                 the time that a hypervisor took
-    temperature_c(), clock_mhz(cpus)       of the CPU, now; None if they cannot be read
-    temperatures() -> {sensor: °C}
-    facts() -> {name: value}               the facts that differ by system; None = unknown
+    read_process_table() -> {pid: Process}
+    read_tree_usage(pids) -> Usage | None    the usage of the living ones so far
+    UNKNOWN = {field of Usage: reason}       the fields that can be unknown on this system
+    find_marked("NAME=value") -> {pid}       processes with that in their environment, if readable
+    read_stolen_s() -> s | None              the time that a hypervisor took
+    read_temperature_c(), read_clock_mhz(cpus)    of the CPU, now; None if they cannot be read
+    read_temperatures() -> {sensor: °C}
+    read_facts() -> {name: value}            the facts that differ by system; None = unknown
 
-    counters(cpus) -> Counters             the counters of the machine since its start (counters.py)
-    current_state() -> CurrentState        the current state of the machine
-    consumers() -> {pid: Consumer}         the CPU time of all processes so far; None if unknown
-    newest_pid() -> pid | None             the last assigned one; None if unknown
-    established(port) -> n | None          TCP connections to a port of this host
-    ports_exhausted() -> bool | None       whether no further connection to some address is possible
-    unknown_reasons() -> {fact: reason}    why a fact of monitoring/environment.py can be unknown
+    read_counters(cpus) -> Counters          those of the machine since its start (counters.py)
+    read_current_state() -> CurrentState     the current state of the machine
+    read_consumers() -> {pid: Consumer}      the CPU time of all processes so far; None if unknown
+    read_newest_pid() -> pid | None          the last assigned one; None if unknown
+    count_established(port) -> n | None      TCP connections to a port of this host
+    are_ports_exhausted() -> bool | None     no further connection to some address is possible
+    explain_unknown() -> {fact: reason}      why a fact of monitoring/environment.py can be unknown
 
 processes.py starts and stops child processes.
 """
@@ -34,18 +34,18 @@ else:
     from .linux import linux_system as _implementation
 
 UNKNOWN = _implementation.UNKNOWN
-clock_mhz = _implementation.clock_mhz
-consumers = _implementation.consumers
-counters = _implementation.counters
-established = _implementation.established
-facts = _implementation.facts
+are_ports_exhausted = _implementation.are_ports_exhausted
+count_established = _implementation.count_established
+explain_unknown = _implementation.explain_unknown
 find_marked = _implementation.find_marked
-newest_pid = _implementation.newest_pid
-tree_usage = _implementation.tree_usage
-ports_exhausted = _implementation.ports_exhausted
-snapshot = _implementation.snapshot
-current_state = _implementation.current_state
-stolen_s = _implementation.stolen_s
-temperature_c = _implementation.temperature_c
-temperatures = _implementation.temperatures
-unknown_reasons = _implementation.unknown_reasons
+read_clock_mhz = _implementation.read_clock_mhz
+read_consumers = _implementation.read_consumers
+read_counters = _implementation.read_counters
+read_current_state = _implementation.read_current_state
+read_facts = _implementation.read_facts
+read_newest_pid = _implementation.read_newest_pid
+read_process_table = _implementation.read_process_table
+read_stolen_s = _implementation.read_stolen_s
+read_temperature_c = _implementation.read_temperature_c
+read_temperatures = _implementation.read_temperatures
+read_tree_usage = _implementation.read_tree_usage

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -131,12 +131,15 @@ class CaseView:
 class MoreBlocks:
     """The blocks that would probably decide the open cases, with the query of a run's form.
 
-    `capped`: more blocks are needed than one run has; then `seconds` is None.
+    `cases`: those that these blocks can decide. `out_of_reach`: those that need more than
+    `most_blocks`, which is what one run has.
     """
 
+    most_blocks: ClassVar[int] = MAX_ROUNDS
+
     blocks: int
-    capped: bool
     cases: int
+    out_of_reach: int
     seconds: float | None
     query: str
 
@@ -214,24 +217,26 @@ def plan_more_blocks(
     if baseline.commit == contender.commit:
         return None
     unpaired = [case for case in cases if not case.paired]
-    open_cases = unpaired or [case for case in cases if case.missing_blocks]
-    if not open_cases:
+    missing = [(case, case.missing_blocks) for case in cases if case.missing_blocks]
+    in_reach = unpaired or [case for case, blocks in missing if blocks <= MAX_ROUNDS]
+    out_of_reach = 0 if unpaired else len(missing) - len(in_reach)
+    if not in_reach and not out_of_reach:
         return None
-    blocks = max((case.missing_blocks or 0) for case in open_cases) if not unpaired else 7
-    times = [case.missing_s for case in open_cases if case.missing_s is not None]
+    blocks = 7 if unpaired else max((case.missing_blocks or 0 for case in in_reach), default=0)
+    times = [case.missing_s for case in in_reach if case.missing_s is not None]
     query = {
         "benchmark": key,
         "baseline": baseline.commit.short_sha,
         "contender": contender.commit.short_sha,
-        "rounds": min(blocks, MAX_ROUNDS),
-        "hosts": sorted({case.host.name for case in open_cases}),
-        "cases": "" if len(open_cases) == len(report.cases) else build_expression(open_cases),
+        "rounds": blocks,
+        "hosts": sorted({case.host.name for case in in_reach}),
+        "cases": "" if len(in_reach) == len(report.cases) else build_expression(in_reach),
     }
     return MoreBlocks(
-        blocks=min(blocks, MAX_ROUNDS),
-        capped=blocks > MAX_ROUNDS,
-        cases=len(open_cases),
-        seconds=sum(times) if times and not unpaired and blocks <= MAX_ROUNDS else None,
+        blocks=blocks,
+        cases=len(in_reach),
+        out_of_reach=out_of_reach,
+        seconds=sum(times) if times and not unpaired else None,
         query=urlencode({name: value for name, value in query.items() if value}, doseq=True),
     )
 

@@ -32,7 +32,7 @@ def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         member=member,
         commit=find_commit(series, sha),
         text=request.POST.get("text", ""),
-        target=_annotation_target(series, request.POST.get("scope", "series")),
+        target=_choose_annotation_target(series, request.POST.get("scope", "series")),
     )
     return redirect_back(request, "history")
 
@@ -62,7 +62,7 @@ def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRes
     return redirect_back(request, "history")
 
 
-def _annotation_target(series: Series, scope: str) -> Series | Case | Benchmark | None:
+def _choose_annotation_target(series: Series, scope: str) -> Series | Case | Benchmark | None:
     if scope not in SCOPES:
         raise InvalidRequestError(f"expected one of {', '.join(SCOPES)}", field="scope")
     meant: dict[str, Series | Case | Benchmark] = {

@@ -14,6 +14,8 @@ from orchestrator.reports.report_builder import Report
 #: With more bars a chart is unreadable; the table has them all.
 MAX_BARS = 60
 MAX_SERIES = 6
+#: Heights of a bar chart in pixels: the least, its axis and legend, each label, each bar.
+_CHART_HEIGHTS = (134, 64, 10, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,6 @@ class TableView:
     rows: tuple[RowView, ...]
     chart_id: str
     chart: dict[str, Any] | None
-    chart_rows: int
 
 
 def build_table_views(report: Report) -> list[TableView]:
@@ -76,7 +77,6 @@ def _build_table_view(table: PivotTable, number: int, links: _PointLinks) -> Tab
         rows=tuple(_build_row(row, table.columns, links) for row in table.rows),
         chart_id=f"report-chart-{number}",
         chart=build_bar_chart(table),
-        chart_rows=min(MAX_BARS, len(table.rows)),
     )
 
 
@@ -96,7 +96,8 @@ def _build_row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks
 def build_bar_chart(table: PivotTable) -> dict[str, Any] | None:
     """Return bars with intervals, for the column that the table is sorted by, or the first.
 
-    Other columns with the same metric and unit are added. None without two numbers to compare.
+    Other columns with the same metric and unit are added. `height` is in pixels. None without two
+    numbers to compare.
     """
     if any(head.dimension == "metric" for head in table.heads):
         return None
@@ -110,8 +111,10 @@ def build_bar_chart(table: PivotTable) -> dict[str, Any] | None:
     numbers = sum(row.cells[place].value is not None for row in rows for place in alike)
     if numbers < 2 or len(rows) > MAX_BARS:
         return None
+    least, axis, per_label, per_bar = _CHART_HEIGHTS
     return {
         "unit": first.unit,
+        "height": max(least, axis + len(rows) * (per_label + len(alike) * per_bar)),
         "labels": [" · ".join(filter(None, row.heads)) for row in rows],
         "series": [
             _build_series(table.columns[place], [row.cells[place] for row in rows])

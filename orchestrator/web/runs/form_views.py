@@ -1,6 +1,5 @@
 """The form of a run: a preview of its cost before it starts, and repeating a run."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,27 +11,21 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.refs import FetchRunningError, resolve_as_fetched
-from orchestrator.calibration.forecasts import forecast_resolution
-from orchestrator.calibration.resolution import estimate_resolution, with_rounds
-from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.idle_checks import refresh_idle_checks
+from orchestrator.calibration.resolution import with_rounds
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.operations.fetch_waits import get_fetch_wait
-from orchestrator.runs.eta import estimate_finish
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.rerun import request_again
-from orchestrator.runs.run_warnings import find_warnings
-from orchestrator.runs.schedules import compute_next_time, create_schedule
+from orchestrator.runs.schedules import create_schedule
 from orchestrator.runs.selectors import load_run, load_schedule
 from orchestrator.runs.services import create_run
 from orchestrator.web.access import for_member
-from orchestrator.web.cases import list_planned_cases, load_expression_names
 from orchestrator.web.forms import FORM_ERRORS, build_benchmark_key
 from orchestrator.web.refs import load_chosen_run, load_ref_choices
 from orchestrator.web.runs.default_commits import build_default_commits, follow_default_branch
+from orchestrator.web.runs.form_page import build_form_context, render_run_form
 from orchestrator.web.runs.forms import RunForm
-from orchestrator.web.runs.idle_check_views import build_idle_context
 from orchestrator.web.runs.placements import build_form_data
 from orchestrator.web.schedules.forms import ScheduleForm
 from orchestrator.web.sentences import build_sentence
@@ -51,7 +44,7 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     if request.method != "POST":
         form = RunForm(member, initial=_build_initial_data(request, member))
         form.preselect_host()
-        return form_page(request, form)
+        return render_run_form(request, form)
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
@@ -60,7 +53,7 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
             form.show_error(error, default="name" if form.starts != "now" else None)
         else:
             return _redirect_to(request, made)
-    return form_page(request, form)
+    return render_run_form(request, form)
 
 
 @for_member
@@ -84,10 +77,10 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
         except FetchRunningError as error:
             fetch, plan = get_fetch_wait(request).hold(error), None
     if not request.headers.get("HX-Request"):
-        return form_page(request, form, plan, schedule=schedule)
+        return render_run_form(request, form, plan, schedule=schedule)
     _drop_errors_of_empty_fields(form)
     context = {
-        **_build_context(form, plan),
+        **build_form_context(form, plan),
         "answer": True,
         "other_benchmark": other_benchmark,
         "fetch": fetch,
@@ -120,7 +113,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
 
 def _create(form: RunForm, member: Member) -> Run | Schedule:
     """Start the run; or save the schedule, if a run of it could be started today."""
-    run_request = requested_run(form, member)
+    run_request = build_run_request(form, member)
     if form.starts == "now":
         run = create_run(member=member, request=run_request)
         wake_engine()
@@ -137,7 +130,7 @@ def _redirect_to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
 
 def _plan_request(form: RunForm, member: Member) -> RunPlan | None:
     try:
-        return plan_run(member=member, request=requested_run(form, member))
+        return plan_run(member=member, request=build_run_request(form, member))
     except FORM_ERRORS as error:
         form.show_error(error)
         return None
@@ -150,7 +143,7 @@ def _drop_errors_of_empty_fields(form: RunForm) -> None:
             del form.errors[name]
 
 
-def requested_run(form: RunForm, member: Member) -> RunRequest:
+def build_run_request(form: RunForm, member: Member) -> RunRequest:
     """Return the request with enough rounds to detect the wanted change, if there is one."""
     if form.wanted_change is None:
         return form.build_request()
@@ -188,70 +181,3 @@ def _load_edited_schedule(request: HttpRequest, member: Member) -> Schedule | No
         return load_schedule(member, UUID(request.GET["schedule"]))
     except (KeyError, ValueError):
         return None
-
-
-def form_page(
-    request: HttpRequest,
-    form: RunForm,
-    plan: RunPlan | None = None,
-    *,
-    schedule: Schedule | None = None,
-) -> HttpResponse:
-    context = {**_build_context(form, plan), "schedule": schedule}
-    return render(request, "runs/new.html", context, status=form.status)
-
-
-def _build_context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
-    key = form["benchmark"].value() or ""
-    shown = _plan_context(plan, form) if plan else {}
-    return {
-        "form": form,
-        "plan": plan,
-        "choice": form.choice,
-        "refs": load_ref_choices(form.member, key),
-        "names": load_expression_names(form.member, key, plan),
-        **shown,
-    }
-
-
-def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
-    now = utc_now()
-    resolution = form.wanted_change
-    idle_checks = build_idle_context(refresh_idle_checks(plan)) if form.starts == "now" else {}
-    return {
-        "chosen": list_planned_cases(plan),
-        "job_s": _estimate_job_times(plan),
-        "takes": _list_durations(plan),
-        "cautions": find_warnings(plan),
-        **idle_checks,
-        "forecasts": forecast_resolution(plan) if resolution is None else [],
-        "resolution": estimate_resolution(plan, resolution) if resolution is not None else None,
-        "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,
-        "first": _compute_first_start(form, now),
-        "starts": form.starts,
-    }
-
-
-def _compute_first_start(form: RunForm, now: datetime) -> datetime | None:
-    """Return when a cron schedule would start its first run; None if the form has an error."""
-    if form.starts not in ("nightly", "cron"):
-        return None
-    try:
-        return compute_next_time(form.cleaned_data["cron"], now)
-    except FORM_ERRORS as error:
-        form.show_error(error)
-        return None
-
-
-def _estimate_job_times(plan: RunPlan) -> tuple[float, float]:
-    """Return the approximate times of the shortest and the longest job."""
-    trials_a_case = len(plan.commits) * plan.blocks.typical
-    times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
-    return min(times), max(times)
-
-
-def _list_durations(plan: RunPlan) -> list[float]:
-    """Return minimum, usual and maximum seconds; equal values once."""
-    blocks = plan.blocks
-    times = [plan.estimate_seconds(each) for each in (blocks.least, blocks.typical, blocks.most)]
-    return list(dict.fromkeys(times))

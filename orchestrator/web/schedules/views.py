@@ -19,10 +19,8 @@ from orchestrator.runs.selectors import load_schedule, load_schedules
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.runs.form_views import (
-    form_page,
-    requested_run,
-)
+from orchestrator.web.runs.form_page import render_run_form
+from orchestrator.web.runs.form_views import build_run_request
 from orchestrator.web.schedules.forms import ScheduleForm, build_initial_schedule
 
 
@@ -69,11 +67,11 @@ def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> Ht
     member.require(Role.MEMBER, to="change a schedule")
     if request.method != "POST":
         form = ScheduleForm(member, initial=build_initial_schedule(schedule))
-        return form_page(request, form, schedule=schedule)
+        return render_run_form(request, form, schedule=schedule)
     form = ScheduleForm(member, request.POST)
     if form.is_valid():
         try:
-            requested_run(form, member)
+            build_run_request(form, member)
             new = form.build_schedule()
             changed = change_schedule(member=member, schedule_id=schedule_id, new=new)
         except FORM_ERRORS as error:
@@ -81,4 +79,4 @@ def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> Ht
         else:
             messages.success(request, f"The schedule “{changed.name}” was changed.")
             return redirect("schedules")
-    return form_page(request, form, schedule=schedule)
+    return render_run_form(request, form, schedule=schedule)

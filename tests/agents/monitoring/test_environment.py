@@ -150,12 +150,12 @@ def test_every_system_has_the_same_functions() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_implementation"
     }
-    assert "counters" in names
+    assert "read_counters" in names
     for module in (linux_system, macos, windows):
         assert [name for name in names if not hasattr(module, name)] == []
     for module in (macos, windows):
-        assert module.counters() == Counters()
-        assert set(module.unknown_reasons()) == set(FACTS)
+        assert module.read_counters() == Counters()
+        assert set(module.explain_unknown()) == set(FACTS)
 
 
 def test_a_clock_that_was_set_during_the_load_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,8 +171,8 @@ def test_environment_keeps_the_range_of_clock_and_temperature(
 ) -> None:
     """Virtual machines have neither sensor."""
     clocks, degrees = iter((3000.0, 2400.0, 2800.0)), iter((60.0, None, 71.5))
-    monkeypatch.setattr(system, "clock_mhz", lambda _cpus: next(clocks))
-    monkeypatch.setattr(system, "temperature_c", lambda: next(degrees))
+    monkeypatch.setattr(system, "read_clock_mhz", lambda _cpus: next(clocks))
+    monkeypatch.setattr(system, "read_temperature_c", lambda: next(degrees))
     monkeypatch.setattr(environment, "PERIOD_S", 0.0)
     during = environment.InterferenceMonitor([0])
     assert [during.sample() for _ in range(3)][1] == (None, 2400.0)
@@ -228,7 +228,7 @@ MACHINE = {
 
 
 def test_environment_reads_the_counters_of_a_machine(tmp_path: Path) -> None:
-    read = linux_counters.counters(None, put(tmp_path, MACHINE))
+    read = linux_counters.read_counters(None, put(tmp_path, MACHINE))
     assert read.cpus == {0: CpuTimes(40.5, 0.75, 0.5), 1: CpuTimes(50.5, 0.25, 0.25)}
     assert read.pressure_s == 2.5
     assert (read.segments_sent, read.segments_resent) == (1000, 3)
@@ -241,12 +241,12 @@ def test_environment_reads_the_counters_of_a_machine(tmp_path: Path) -> None:
 
 
 def test_environment_covers_only_the_cpus_of_the_trial(tmp_path: Path) -> None:
-    read = linux_counters.counters([1], put(tmp_path, MACHINE))
+    read = linux_counters.read_counters([1], put(tmp_path, MACHINE))
     assert read.cpus is not None
     assert set(read.cpus) == {1}
     assert read.throttle_count == 40
-    assert linux_facts.clock_mhz([1], tmp_path) == 1500
-    assert linux_facts.clock_mhz(None, tmp_path) == 2500
+    assert linux_facts.read_clock_mhz([1], tmp_path) == 1500
+    assert linux_facts.read_clock_mhz(None, tmp_path) == 2500
 
 
 def test_environment_reads_quotas_of_cgroups_v1(tmp_path: Path) -> None:
@@ -256,26 +256,26 @@ def test_environment_reads_quotas_of_cgroups_v1(tmp_path: Path) -> None:
         "proc/self/cgroup": "3:cpu,cpuacct:/user\n1:name=systemd:/init\n",
         "sys/fs/cgroup/cpu,cpuacct/user/cpu.stat": "nr_periods 9\nnr_throttled 4\n",
     }
-    assert linux_counters.counters(None, put(tmp_path, files)).quota_periods == 4
+    assert linux_counters.read_counters(None, put(tmp_path, files)).quota_periods == 4
 
 
 def test_the_current_state_of_the_machine_is_read(tmp_path: Path) -> None:
-    current_state = linux_counters.current_state(put(tmp_path, MACHINE))
+    current_state = linux_counters.read_current_state(put(tmp_path, MACHINE))
     assert current_state == (3, True, "31c1eeab")
 
 
 def test_a_machine_without_counters_reports_nothing(tmp_path: Path) -> None:
-    assert linux_counters.counters(None, tmp_path) == Counters()
-    assert linux_counters.current_state(tmp_path) == (None, None, None)
+    assert linux_counters.read_counters(None, tmp_path) == Counters()
+    assert linux_counters.read_current_state(tmp_path) == (None, None, None)
     assert linux_sockets.count_established_in_tables(80, tmp_path) is None
-    assert linux_sockets.ports_exhausted(tmp_path) is None
-    assert "no energy meter" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
+    assert linux_sockets.are_ports_exhausted(tmp_path) is None
+    assert "no energy meter" in linux_counters.explain_unknown(tmp_path)["energy_j"]
 
 
 def test_environment_reports_that_power_meters_need_root(tmp_path: Path) -> None:
     put(tmp_path, {"sys/class/powercap/intel-rapl:0/name": "package-0\n"})
-    assert linux_counters.counters(None, tmp_path).energy is None
-    assert "root only" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
+    assert linux_counters.read_counters(None, tmp_path).energy is None
+    assert "root only" in linux_counters.explain_unknown(tmp_path)["energy_j"]
 
 
 def build_counter_snapshot(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
@@ -374,13 +374,17 @@ def test_environment_counts_connections_to_the_server(
     connected: tuple[int, list[socket.socket]],
 ) -> None:
     port, clients = connected
-    assert linux_sockets.established(port) == 3
+    assert linux_sockets.count_established(port) == 3
     assert linux_sockets.count_established_in_tables(port) == 3
     clients.pop().close()
-    assert linux_sockets.established(port) == linux_sockets.count_established_in_tables(port) == 2
+    assert (
+        linux_sockets.count_established(port)
+        == linux_sockets.count_established_in_tables(port)
+        == 2
+    )
     client = clients[0].getsockname()[1]
-    assert linux_sockets.established(client) == 1
-    assert linux_sockets.established(1) == linux_sockets.count_established_in_tables(1) == 0
+    assert linux_sockets.count_established(client) == 1
+    assert linux_sockets.count_established(1) == linux_sockets.count_established_in_tables(1) == 0
 
 
 @linux_only
@@ -388,7 +392,7 @@ def test_environment_does_not_count_very_many_connections(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux_sockets, "MAX_SOCKETS", 2)
-    assert linux_sockets.established(connected[0]) is None
+    assert linux_sockets.count_established(connected[0]) is None
     assert linux_sockets.count_established_in_tables(connected[0]) is None
 
 
@@ -397,7 +401,7 @@ def test_environment_reads_proc_tables_where_netlink_is_closed(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux_sockets, "_SOCK_DIAG_BY_FAMILY", 4711)
-    assert linux_sockets.established(connected[0]) == 3
+    assert linux_sockets.count_established(connected[0]) == 3
 
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
@@ -440,7 +444,7 @@ def ports(remote: str, state: str, count: int = 4) -> list[tuple[int, str, str]]
 def test_environment_detects_that_no_port_is_left(
     tmp_path: Path, sockets: list[tuple[int, str, str]], reuse: str, exhausted: bool
 ) -> None:
-    assert linux_sockets.ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
+    assert linux_sockets.are_ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
 
 
 def test_environment_counts_ipv4_and_ipv6_in_the_tables(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def test_sampler_sums_only_counters_known_for_every_process() -> None:
 def test_sampler_has_no_values_for_an_ended_process() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert system.tree_usage([process.pid]) is None
-    assert process.pid not in system.snapshot()
+    assert system.read_tree_usage([process.pid]) is None
+    assert process.pid not in system.read_process_table()
 
 
 def test_sampler_counts_services_connections_and_itself(server: Child, tmp_path: Path) -> None:
@@ -221,13 +221,13 @@ def test_sampler_searches_for_processes_as_often_as_it_can_afford(
     monkeypatch.setattr(server, "tree", lambda: searches.append(1) or {server.pid})
     tree = ProcessTree(server)
     tree.usage()
-    monkeypatch.setattr(system, "newest_pid", lambda: len(searches))
+    monkeypatch.setattr(system, "read_newest_pid", lambda: len(searches))
     tree._next_s = float("inf")
     tree.usage()
     assert len(searches) == 1
     tree._next_s = 0.0
     tree.usage()
     tree._next_s = 0.0
-    monkeypatch.setattr(system, "newest_pid", lambda: 1)  # nothing was started since
+    monkeypatch.setattr(system, "read_newest_pid", lambda: 1)  # nothing was started since
     tree.usage()
     assert len(searches) == 2

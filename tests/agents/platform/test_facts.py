@@ -92,7 +92,7 @@ def put(root: Path, name: str, text: str) -> None:
 
 
 def test_facts_of_a_laptop_are_read(laptop: Path) -> None:
-    assert linux_facts.facts(laptop) == {
+    assert linux_facts.read_facts(laptop) == {
         "cpu_model": "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz",
         "cores": 2,
         "microcode": "0xf4",
@@ -125,15 +125,15 @@ def test_facts_of_a_laptop_are_read(laptop: Path) -> None:
 
 
 def test_facts_reader_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
-    assert linux_facts.temperature_c(laptop) == 61.0
-    assert linux_facts.clock_mhz(system=laptop) == 2000
+    assert linux_facts.read_temperature_c(laptop) == 61.0
+    assert linux_facts.read_clock_mhz(system=laptop) == 2000
 
 
 def test_facts_are_unknown_where_the_system_has_no_files(tmp_path: Path) -> None:
-    known = {name: value for name, value in linux_facts.facts(tmp_path).items() if value}
+    known = {name: value for name, value in linux_facts.read_facts(tmp_path).items() if value}
     assert known == {"container": "none"}
-    assert linux_facts.temperature_c(tmp_path) is None
-    assert linux_facts.clock_mhz(system=tmp_path) is None
+    assert linux_facts.read_temperature_c(tmp_path) is None
+    assert linux_facts.read_clock_mhz(system=tmp_path) is None
 
 
 def test_disabled_turbo_is_detected(laptop: Path) -> None:

@@ -66,8 +66,8 @@ def test_a_contender_without_a_commit_inherits_the_baseline(world: World, alice:
 
 def test_inconclusive_cases_offer_a_deciding_run(world: World, alice: Client) -> None:
     shas = world.shas[1:]
-    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1000], wobble=0.08)
-    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1300], wobble=0.08)
+    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1000], wobble=0.03)
+    finish_run(make_run(world.alice, shas, rounds=5), [1000, 1000], wobble=0.03)
     query = _query(world, baseline=shas[0], contender=shas[1])
     page = alice.get(reverse("compare"), query)
     more = page.context["more"]

@@ -139,7 +139,8 @@ def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client)
     row = get_text(element(page, "table.compared > tbody > tr:not(.detail)"))
 
     assert "? inconclusive more than 100 further blocks" in row
-    assert "Measure 100 more blocks would not decide the 1 open case: more than 100" in text
+    assert "1 open case needs more than 100 further blocks, which no run has" in text
+    assert "Measure 100 more" not in text
     assert "more than 100 blocks would probably decide" in text
     assert "in about" not in text
 

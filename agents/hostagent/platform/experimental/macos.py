@@ -58,7 +58,7 @@ class RusageInfo(ctypes.Structure):
     ]
 
 
-def snapshot() -> dict[int, Process]:
+def read_process_table() -> dict[int, Process]:
     return parse_table(_run("ps", "-axo", "pid=,ppid=,pgid=,state="))
 
 
@@ -76,7 +76,7 @@ def find_marked(_variable: str) -> set[int]:
     return set()
 
 
-def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
+def read_tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     system = ctypes.CDLL(None)
     tick_s = _read_tick_s(system)
     return sum_usages(
@@ -113,27 +113,27 @@ def _read_tick_s(system: Any) -> float:
     return numerator / denominator / 1e9
 
 
-def stolen_s() -> Optional[float]:
+def read_stolen_s() -> Optional[float]:
     return None
 
 
-def temperatures() -> dict[str, float]:
+def read_temperatures() -> dict[str, float]:
     return {}
 
 
-def temperature_c() -> Optional[float]:
+def read_temperature_c() -> Optional[float]:
     return None
 
 
-def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
+def read_clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
     return None
 
 
-def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+def read_counters(_cpus: Optional[Collection[int]] = None) -> Counters:
     return Counters()
 
 
-def current_state() -> CurrentState:
+def read_current_state() -> CurrentState:
     source = parse_power(_run("pmset", "-g", "batt"))["power_source"]
     return CurrentState(
         on_battery=None if source is None else source == "battery",
@@ -141,27 +141,27 @@ def current_state() -> CurrentState:
     )
 
 
-def consumers() -> Optional[dict[int, Consumer]]:
+def read_consumers() -> Optional[dict[int, Consumer]]:
     return None
 
 
-def newest_pid() -> Optional[int]:
+def read_newest_pid() -> Optional[int]:
     return None
 
 
-def established(_port: int) -> Optional[int]:
+def count_established(_port: int) -> Optional[int]:
     return None
 
 
-def ports_exhausted() -> Optional[bool]:
+def are_ports_exhausted() -> Optional[bool]:
     return None
 
 
-def unknown_reasons() -> dict[str, str]:
+def explain_unknown() -> dict[str, str]:
     return dict.fromkeys(FACTS, "the agent does not read this on macOS")
 
 
-def facts() -> dict[str, Any]:
+def read_facts() -> dict[str, Any]:
     return parse_facts(
         sysctl=_run("sysctl", *KEYS.values()),
         sw_vers=_run("sw_vers"),

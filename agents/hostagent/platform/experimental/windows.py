@@ -32,14 +32,14 @@ _SCHEMES = {
 }
 
 
-def snapshot() -> dict[int, Process]:
+def read_process_table() -> dict[int, Process]:
     """Return the process table; Windows has no process groups, sessions or zombies as POSIX has."""
     return {
         pid: Process(pid, parent, 0, None, False) for pid, parent in api.list_processes().items()
     }
 
 
-def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
+def read_tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     read = [api.process_counters(pid) for pid in pids]
     return sum_usages(
         [
@@ -57,53 +57,53 @@ def find_marked(_variable: str) -> set[int]:
     return set()
 
 
-def stolen_s() -> Optional[float]:
+def read_stolen_s() -> Optional[float]:
     return None
 
 
-def temperatures() -> dict[str, float]:
+def read_temperatures() -> dict[str, float]:
     return {}
 
 
-def temperature_c() -> Optional[float]:
+def read_temperature_c() -> Optional[float]:
     return None
 
 
-def clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
+def read_clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
     clocks = [cpu.CurrentMhz for cpu in api.read_clocks()]
     return sum(clocks) / len(clocks) if clocks else None
 
 
-def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
+def read_counters(_cpus: Optional[Collection[int]] = None) -> Counters:
     return Counters()
 
 
-def current_state() -> CurrentState:
+def read_current_state() -> CurrentState:
     source = parse_power(api.read_power_status())["power_source"]
     return CurrentState(on_battery=None if source is None else source == "battery")
 
 
-def consumers() -> Optional[dict[int, Consumer]]:
+def read_consumers() -> Optional[dict[int, Consumer]]:
     return None
 
 
-def newest_pid() -> Optional[int]:
+def read_newest_pid() -> Optional[int]:
     return None
 
 
-def established(_port: int) -> Optional[int]:
+def count_established(_port: int) -> Optional[int]:
     return None
 
 
-def ports_exhausted() -> Optional[bool]:
+def are_ports_exhausted() -> Optional[bool]:
     return None
 
 
-def unknown_reasons() -> dict[str, str]:
+def explain_unknown() -> dict[str, str]:
     return dict.fromkeys(FACTS, "the agent does not read this on Windows")
 
 
-def facts() -> dict[str, Any]:
+def read_facts() -> dict[str, Any]:
     cpu, bios = _read_registry(_CPU_KEY), _read_registry(_BIOS_KEY)
     clocks = api.read_clocks()
     memory = api.read_memory()

@@ -18,7 +18,7 @@ from ...errors import AgentError
 from ...sandbox.user import Account
 from ..limits import NONE, Limits
 from ..usage import Usage
-from .windows import tree_usage
+from .windows import read_tree_usage
 from .windows_api import LIMIT_AFFINITY, Job, resume
 from .windows_types import Accounting
 
@@ -82,7 +82,7 @@ class Child:
 
     def usage(self) -> Optional[Usage]:
         """Return the usage of the whole job, including processes that have ended."""
-        living = tree_usage(self.tree())
+        living = read_tree_usage(self.tree())
         if living is None:
             return None
         counted = compute_job_usage(self._job.accounting())

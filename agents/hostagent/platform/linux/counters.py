@@ -16,7 +16,7 @@ _CPU = "sys/devices/system/cpu"
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Counters:
+def read_counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Counters:
     """Return the counters; `cpus`: those whose times and throttling are counted, None = all."""
     tcp = _parse_table(read_text(system / "proc/net/snmp") or "", "Tcp")
     kernel = read_text(system / "proc/net/netstat") or ""
@@ -37,7 +37,7 @@ def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> C
     )
 
 
-def current_state(system: Path = SYSTEM) -> CurrentState:
+def read_current_state(system: Path = SYSTEM) -> CurrentState:
     running = re.search(
         r"^procs_running (\d+)", read_text(system / "proc/stat") or "", re.MULTILINE
     )
@@ -126,7 +126,7 @@ def _read_energy(system: Path) -> Optional[dict[str, Energy]]:
     return packages or None
 
 
-def unknown_reasons(system: Path = SYSTEM) -> dict[str, str]:
+def explain_unknown(system: Path = SYSTEM) -> dict[str, str]:
     """Return why facts of monitoring/environment.py can be unknown here."""
     has_meter = (system / "sys/class/powercap").is_dir() and any(
         system.glob("sys/class/powercap/intel-rapl:*")

@@ -22,7 +22,7 @@ _CPU_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _CPU_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal")
 
 
-def facts(system: Path = SYSTEM) -> dict[str, Any]:
+def read_facts(system: Path = SYSTEM) -> dict[str, Any]:
     cpuinfo = read_text(system / "proc/cpuinfo") or ""
     meminfo = read_text(system / "proc/meminfo") or ""
     release = parse_os_release(read_text(system / "etc/os-release") or "")
@@ -47,7 +47,7 @@ def facts(system: Path = SYSTEM) -> dict[str, Any]:
         "clock_source": read_text(system / _CLOCK / "current_clocksource"),
         "uptime_s": _read_uptime_s(system),
         "boot_id": read_text(system / _BOOT_ID),
-        "temperatures": temperatures(system) or None,
+        "temperatures": read_temperatures(system) or None,
     }
 
 
@@ -159,13 +159,13 @@ def _is_device_battery(supply: Path) -> bool:
     return read_text(supply / "scope") == "Device"
 
 
-def temperatures(system: Path = SYSTEM) -> dict[str, float]:
+def read_temperatures(system: Path = SYSTEM) -> dict[str, float]:
     """Return degrees Celsius by sensor."""
     read = {name: _read_degrees(path) for name, path in _list_sensors(system).items()}
     return {name: value for name, value in read.items() if value is not None}
 
 
-def temperature_c(system: Path = SYSTEM) -> Optional[float]:
+def read_temperature_c(system: Path = SYSTEM) -> Optional[float]:
     """Return the temperature of the hottest sensor of the CPU."""
     read = map(_read_degrees, _list_cpu_sensors(system))
     return max((value for value in read if value is not None), default=None)
@@ -198,7 +198,9 @@ def _read_degrees(path: Path) -> Optional[float]:
     return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
 
 
-def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
+def read_clock_mhz(
+    cpus: Optional[Collection[int]] = None, system: Path = SYSTEM
+) -> Optional[float]:
     """Return the current mean clock of the first of these CPUs; None = of the machine."""
     paths = _list_clock_files(None if cpus is None else tuple(sorted(cpus)), system)
     clocks = [clock for clock in map(_read_mhz, paths) if clock is not None]

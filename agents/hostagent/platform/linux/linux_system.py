@@ -10,27 +10,27 @@ from typing import Optional
 from ..counters import Consumer
 from ..process_table import Process
 from ..usage import Usage, sum_usages
-from .counters import counters, current_state, unknown_reasons
-from .facts import clock_mhz, facts, read_text, temperature_c, temperatures
-from .sockets import established, ports_exhausted
+from .counters import explain_unknown, read_counters, read_current_state
+from .facts import read_clock_mhz, read_facts, read_temperature_c, read_temperatures, read_text
+from .sockets import are_ports_exhausted, count_established
 
 __all__ = [
     "UNKNOWN",
-    "clock_mhz",
-    "consumers",
-    "counters",
-    "current_state",
-    "established",
-    "facts",
+    "are_ports_exhausted",
+    "count_established",
+    "explain_unknown",
     "find_marked",
-    "newest_pid",
-    "ports_exhausted",
-    "snapshot",
-    "stolen_s",
-    "temperature_c",
-    "temperatures",
-    "tree_usage",
-    "unknown_reasons",
+    "read_clock_mhz",
+    "read_consumers",
+    "read_counters",
+    "read_current_state",
+    "read_facts",
+    "read_newest_pid",
+    "read_process_table",
+    "read_stolen_s",
+    "read_temperature_c",
+    "read_temperatures",
+    "read_tree_usage",
 ]
 #: Why a field of Usage can be unknown here.
 UNKNOWN = {
@@ -39,7 +39,7 @@ UNKNOWN = {
 }
 
 
-def snapshot() -> dict[int, Process]:
+def read_process_table() -> dict[int, Process]:
     """Return all processes by pid."""
     processes = {}
     for pid in _list_pids():
@@ -56,13 +56,13 @@ def read_stat_fields(pid: int) -> Optional[list[str]]:
     return text.rpartition(")")[2].split() if text else None
 
 
-def newest_pid() -> Optional[int]:
+def read_newest_pid() -> Optional[int]:
     """Return the last assigned pid or thread id; it changes when a process is started."""
     words = (read_text(Path("/proc/loadavg")) or "").split()
     return int(words[4]) if len(words) > 4 else None
 
 
-def consumers() -> dict[int, Consumer]:
+def read_consumers() -> dict[int, Consumer]:
     """Return all processes by pid, with their CPU time and that of children they waited for."""
     processes = {}
     for pid in _list_pids():
@@ -93,7 +93,7 @@ def _read_environment(pid: int) -> list[bytes]:
         return []
 
 
-def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
+def read_tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     """Return the usage so far of the living processes of `pids`; None if none is alive."""
     return sum_usages([usage for usage in map(_process_usage, pids) if usage])
 
@@ -156,7 +156,7 @@ def _number(text: str, key: str) -> Optional[int]:
     return int(rest.split(None, 1)[0]) if separator else None
 
 
-def stolen_s() -> Optional[float]:
+def read_stolen_s() -> Optional[float]:
     """Return the time that the hypervisor took from this machine since boot; None if unknown."""
     cpu = (read_text(Path("/proc/stat")) or "").partition("\n")[0].split()
     return int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None

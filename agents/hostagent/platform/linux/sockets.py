@@ -31,7 +31,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _TIMEOUT_S = 1.0
 
 
-def established(port: int) -> Optional[int]:
+def count_established(port: int) -> Optional[int]:
     """Return established TCP connections to a port of this host.
 
     None if the kernel does not report it, or has more than MAX_SOCKETS sockets.
@@ -99,7 +99,7 @@ def _count_sockets(system: Path) -> Optional[int]:
     return sum(int(n or 0) for pair in counts for n in pair) if counts else None
 
 
-def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
+def are_ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
     """Return whether no further connection is possible to some address and port; None if unknown.
 
     Ports in TIME_WAIT count only if the kernel would not reuse them (net.ipv4.tcp_tw_reuse).
