@@ -4,16 +4,18 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import settings
-from django.test import override_settings
+from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker
 
 from orchestrator.core.page_cache import forget_parts
 from orchestrator.measurements.ingest import forget_cached
 from orchestrator.operations.garbage import exclude_loaded_objects
 from tests.support import migrated
+from tests.support.databases import empty_tables
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
@@ -76,6 +78,17 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         VISITOR_REQUESTS_A_MINUTE=0,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     ):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> Iterator[None]:
+    """After a test that commits, only the tables that have rows are emptied."""
+
+    def tear_down(_case: TransactionTestCase) -> None:
+        empty_tables()
+
+    with mock.patch.object(TransactionTestCase, "_fixture_teardown", tear_down):
         yield
 
 
