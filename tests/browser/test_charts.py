@@ -4,9 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.benchmarks.models import Commit
+from tests.browser.conftest import give_session
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.world import World
 
@@ -65,13 +66,13 @@ def test_no_chart_is_smoothed(page: Page, world: World) -> None:
             assert _read(page, bent, kind) is False
 
 
-def test_the_server_draws_the_history_where_no_script_runs(page: Page, world: World) -> None:
-    browser = page.context.browser
-    assert browser is not None
-    context = browser.new_context(java_script_enabled=False)
-    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+def test_the_server_draws_the_history_where_no_script_runs(
+    browser: Browser, page: Page, world: World, live_server: Any
+) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     plain = context.new_page()
-    plain.goto("/".join(page.url.split("/")[:3]) + HISTORY)
+    give_session(plain, live_server.url)
+    plain.goto(HISTORY)
     picture = plain.get_by_role("img", name="Requests per second of 3 measured commits")
     expect(picture).to_be_visible()
     assert picture.bounding_box()["height"] > 100  # type: ignore[index]

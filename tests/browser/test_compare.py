@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.benchmarks.models import Benchmark
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
 from tests.support.world import World
@@ -66,7 +66,7 @@ def test_the_heat_map_links_to_the_case_and_markdown_is_copied(
 
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     still = context.new_page()
-    log_in(still)
+    give_session(still, live_server.url)
     still.goto(path)
     expect(still.get_by_role("button", name="Copy")).to_be_hidden()
     chart = still.get_by_role("form", name="Values of the map")
@@ -126,7 +126,7 @@ def test_each_case_has_a_page_without_scripts(
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     page = context.new_page()
-    log_in(page)
+    give_session(page, live_server.url)
     page.goto(_path(many.shas))
     page.locator(".compared tbody th a").first.click()
     expect(page.get_by_role("heading", name="Change of latency at each percentile")).to_be_visible()

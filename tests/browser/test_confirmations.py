@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from orchestrator.accounts.models import ApiToken
 from orchestrator.runs.models import Schedule
 from tests.browser import page_checks
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.support.factories import make_nightly_schedule
 from tests.support.world import World
 
@@ -54,7 +54,7 @@ def test_a_schedule_is_deleted_without_javascript(
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     page = context.new_page()
-    log_in(page)
+    give_session(page, live_server.url)
     page.goto("/schedules/")
     page.get_by_role("link", name="Delete nightly").click()
     page.get_by_role("link", name="Cancel").click()

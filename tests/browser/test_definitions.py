@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.runs.test_choosing_cases import MATRIX
 from tests.support.factories import DEFINITION, make_definition
 from tests.support.world import World
@@ -103,7 +103,7 @@ def test_a_definition_is_checked_without_scripts(
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     page = context.new_page()
-    log_in(page)
+    give_session(page, live_server.url)
     page.goto(HELLO)
     page.get_by_label("Definition (YAML)").fill(DEFINITION.replace("rounds: 5", "rouns: 5"))
     page.get_by_role("button", name="Check").click()

@@ -8,13 +8,14 @@ from uuid import uuid4
 
 import pytest
 from django.db import transaction
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.results.models import ChangePoint, Series
+from tests.browser.conftest import give_session
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import record
 from tests.support.world import World
@@ -263,11 +264,13 @@ def test_several_lines_are_distinguishable(page: Page, shas: list[str]) -> None:
     assert "metric=requests.rate&metric=latency.p99" in page.url
 
 
-def test_the_history_is_complete_without_scripts(page: Page, shas: list[str]) -> None:
-    context = page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
-    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+def test_the_history_is_complete_without_scripts(
+    browser: Browser, shas: list[str], live_server: Any
+) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     plain = context.new_page()
-    plain.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + "/history/")
+    give_session(plain, live_server.url)
+    plain.goto("/history/")
     expect(plain.locator(".commits-table")).to_contain_text("Step 59")
     plain.get_by_role("link", name="Older").click()
     expect(plain.locator(".commits-table")).to_contain_text("Step 34")

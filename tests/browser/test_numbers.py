@@ -19,6 +19,7 @@ SECONDS = (-1, 0, 45.2, 59.6, 125, 3599, 4800, 90_000)
 def _formatted(page: Page, function: str, arguments: list[list[object]]) -> list[str]:
     script = f"""(all) => import("/static/js/numbers.js")
         .then((numbers) => all.map((each) => numbers.{function}(...each)))"""
+    page.goto("/")
     texts: list[str] = page.evaluate(script, arguments)
     return texts
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from orchestrator.runs.models import Job, Run
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import finish_run, make_run
 from tests.support.world import World
@@ -181,7 +181,8 @@ def test_two_commits_are_measured_and_compared_on_a_phone_without_scripts(
         viewport={"width": 360, "height": 740},
     )
     page = context.new_page()
-    log_in(page)
+    give_session(page, live_server.url)
+    page.goto("/")
     expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
     page.get_by_role("button", name="Menu").tap()
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Runs").tap()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.reports.saved_reports import save_report
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.world import World
 
@@ -67,7 +67,7 @@ def test_the_selection_works_without_scripts(
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     page = context.new_page()
-    log_in(page)
+    give_session(page, live_server.url)
     page.goto("/reports/new")
     page.get_by_label("Row dimension 1").select_option("commit")
     page.get_by_label("Commit", exact=True).fill("all")

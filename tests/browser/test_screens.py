@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Response
 
 from tests.browser import page_checks
-from tests.browser.conftest import log_in
+from tests.browser.conftest import give_session
 from tests.browser.console import concerns_page
 from tests.browser.screens import EMPTY, Screen, list_screens
 from tests.browser.screenshots import picture_screen, wait_until_drawn
@@ -105,18 +105,22 @@ def visitor(
     context.close()
 
 
-def test_every_screen_is_accessible_and_fits(visitor: Visitor, tmp_path: Path) -> None:
+def test_every_screen_is_accessible_and_fits(
+    visitor: Visitor, live_server: Any, tmp_path: Path
+) -> None:
     demo_team = make_demo_team(tmp_path)
     visitor.visit(Screen(name="login", path="/login"))
-    log_in(visitor.page)
+    give_session(visitor.page, live_server.url)
     for screen in list_screens(demo_team):
         visitor.visit(screen)
     assert "\n".join(visitor.faults) == ""
 
 
-def test_every_screen_of_a_new_team_is_accessible_and_fits(visitor: Visitor) -> None:
+def test_every_screen_of_a_new_team_is_accessible_and_fits(
+    visitor: Visitor, live_server: Any
+) -> None:
     make_personas()
-    log_in(visitor.page, "mallory")
+    give_session(visitor.page, live_server.url, "mallory")
     for screen in EMPTY:
         visitor.visit(screen)
     assert "\n".join(visitor.faults) == ""
