@@ -22,18 +22,6 @@ class Node:
     committed_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lanes:
-    """The horizontal places of commits in a chart: 0 is the main line.
-
-    `links`: (commit, parent) for each known parent on another lane, where a branch starts or is
-    merged.
-    """
-
-    lane: Mapping[str, int]
-    links: tuple[tuple[str, str], ...]
-
-
 def map_parents(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
     return {node.sha: node.parents for node in nodes}
 
@@ -111,46 +99,6 @@ def merge_base(nodes: Sequence[Node], one: str, other: str) -> str | None:
     ordered = sort_topologically([node for node in nodes if node.sha in common])
     inner = {parent for sha in common for parent in parents[sha]}
     return next((sha for sha in reversed(ordered) if sha not in inner), None)
-
-
-def assign_lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
-    """Return lane 0 for the first-parent line of `tip`; each other line gets the lowest free lane.
-
-    A line follows first parents, from the newest commit without a line to the commit where it
-    branched off. Lines share a lane if they do not overlap.
-    """
-    parents = map_parents(nodes)
-    order = {sha: place for place, sha in enumerate(sort_topologically(nodes))}
-    children = _map_children(parents)
-    lane = dict.fromkeys(follow_first_parents(parents, tip), 0)
-    #: For each lane but the first, the oldest place of its lines.
-    begins: list[int] = []
-    for sha in sorted(order, key=order.__getitem__, reverse=True):
-        if sha in lane:
-            continue
-        line, root = _follow_own_line(parents, sha, lane)
-        first = order[root] if root in order else order[line[-1]]
-        end = max(order[each] for each in (sha, *children[sha]))
-        free = next((n for n, begin in enumerate(begins) if end <= begin), len(begins))
-        begins[free : free + 1] = [first]
-        lane.update(dict.fromkeys(line, free + 1))
-    links = tuple(
-        (sha, parent)
-        for sha in order
-        for parent in parents[sha]
-        if parent in lane and lane[parent] != lane[sha]
-    )
-    return Lanes(lane=lane, links=links)
-
-
-def _follow_own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tuple[list[str], str]:
-    """Return the commits from `tip` down that have no line, and the commit where they meet one."""
-    line: list[str] = []
-    at = tip
-    while at in parents and at not in taken:
-        line.append(at)
-        at = parents[at][0] if parents[at] else ""
-    return line, at
 
 
 def _map_children(parents: Parents) -> dict[str, list[str]]:

@@ -13,13 +13,10 @@ Terms are joined by "and"; all must be true.
 No Django.
 """
 
-import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-from cli.pitwall.units import format_percent, format_value
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -27,8 +24,7 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_WORDS = {"<": "under", "<=": "at most", ">": "more than", ">=": "at least"}
-_SHARES = {"success": "good answers", "delivered": "of the offered rate delivered"}
+_SHARES = ("success", "delivered")
 _POWERS = {"us": -6, "µs": -6, "ms": -3, "s": 0}
 
 _TERM = re.compile(r"([^\s<>=]+)\s*([<>=]+)\s*(.*)", re.DOTALL)
@@ -48,12 +44,6 @@ class Term:
     def as_dict(self) -> dict[str, str | float]:
         """Return the term in the form of the agent's plan."""
         return {"metric": self.metric, "op": self.op, "value": self.value}
-
-    def holds(self, value: float | None) -> bool:
-        """Return whether a value meets the term; an unknown value does not."""
-        if value is None or math.isnan(value):
-            return False
-        return _OPERATORS[self.op](value, self.value)
 
 
 #: Default terms for metrics that the text does not mention: a server cannot serve a rate that it
@@ -77,20 +67,6 @@ def parse(text: str) -> tuple[Term, ...]:
         if metrics.count(metric) > 1:
             raise ValueError(f"{_name(metric)} is given twice: keep the stricter term")
     return (*terms, *(term for term in ALWAYS if term.metric not in metrics))
-
-
-def format_objective(objective: Sequence[Term]) -> str:
-    """Return a text such as `p99 under 50 ms, at least 99 % good answers`."""
-    return ", ".join(map(_format_term, objective))
-
-
-def format_failures(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
-    """Return each term that is not met, with the value; None if all are met.
-
-    An unknown value meets no term. The agent uses the same rules for its probes (its objective.py).
-    """
-    missed = [term for term in objective if not term.holds(values.get(term.metric))]
-    return ", ".join(_format_failed_term(term, values.get(term.metric)) for term in missed) or None
 
 
 def _parse_term(text: str) -> Term:
@@ -143,24 +119,3 @@ def _share(value: str, text: str, op: str) -> float:
 
 def _name(metric: str) -> str:
     return metric.removeprefix("latency.")
-
-
-def _format_term(term: Term) -> str:
-    bound = f"{_WORDS[term.op]} {_format_quantity(term.metric, term.value)}"
-    if term.metric in _SHARES:
-        return f"{bound} {_SHARES[term.metric]}"
-    return f"{_name(term.metric)} {bound}"
-
-
-def _format_failed_term(term: Term, value: float | None) -> str:
-    bound = f"{_WORDS[term.op]} {_format_quantity(term.metric, term.value)}"
-    if value is None or math.isnan(value):
-        return f"{_name(term.metric)} is unknown, and should be {bound}"
-    return f"{_name(term.metric)} is {_format_quantity(term.metric, value)}, not {bound}"
-
-
-def _format_quantity(metric: str, value: float) -> str:
-    """Show all digits: a value that just misses a bound must not look as if it met it."""
-    if metric in _SHARES:
-        return format_percent(value, digits=6)
-    return format_value(value, "s", digits=6)

@@ -24,7 +24,6 @@ _MASK = 2 * _HALF - 1
 #: Doublings of the range above the first 2,048 values, plus the first.
 _BUCKETS = HIGHEST_US.bit_length() - _HALF_BITS
 _SLOTS = (_BUCKETS + 1) * _HALF
-_CURVE_STEPS_PER_HALVING = 5
 
 Int64Array = NDArray[np.int64]
 
@@ -140,19 +139,6 @@ class Histogram:
             raise ValueError("an empty histogram has no percentiles")
         ranks = np.ceil(np.round(wanted * self.total_count / 100, 6))
         return self._index[np.searchsorted(self._running, np.maximum(ranks, 1))]
-
-    def percentile_curve(self) -> list[tuple[float, float]]:
-        """Return (percentile, µs) from 0 to 100 for drawing, increasingly dense towards 100.
-
-        Five steps each time the distance to 100 halves, as long as a value is between two steps.
-        Empty for an empty histogram.
-        """
-        if not self._index.size:
-            return []
-        halvings = math.log2(self.total_count)
-        steps = range(math.floor(halvings * _CURVE_STEPS_PER_HALVING) + 1)
-        levels = [100 * (1 - 0.5 ** (step / _CURVE_STEPS_PER_HALVING)) for step in steps]
-        return [(level, self.percentile(level)) for level in [*levels, 100.0]]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):

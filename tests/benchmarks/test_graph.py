@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from orchestrator.benchmarks.graph import (
     Node,
-    assign_lanes,
     find_ancestry_path,
     find_main_path,
     follow_first_parents,
@@ -64,27 +63,6 @@ def test_the_fork_point_of_a_branch_is_found() -> None:
     assert merge_base(graph("A:", "B:"), "A", "B") is None
 
 
-def test_overlapping_lines_have_different_lanes() -> None:
-    lanes = assign_lanes(MERGED, tip="D")
-    assert lanes.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
-    assert set(lanes.links) == {("x", "B"), ("M", "y")}
-    two = graph("A:", "x: A", "z: A", "B: A x", "C: B z")
-    assert assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 1, "z": 2} or (
-        assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 2, "z": 1}
-    )
-
-
-def test_lines_that_follow_each_other_share_a_lane() -> None:
-    one_after_the_other = graph("A:", "x: A", "B: A x", "C: B", "y: C", "D: C y")
-    assert assign_lanes(one_after_the_other, tip="D").lane["x"] == 1
-    assert assign_lanes(one_after_the_other, tip="D").lane["y"] == 1
-
-
-def test_an_unmerged_branch_has_a_lane() -> None:
-    assert assign_lanes(graph("A:", "B: A", "x: A"), tip="B").lane["x"] == 1
-
-
 def test_thousands_of_commits_are_ordered_quickly() -> None:
     long = graph("0:", *(f"{n}: {n - 1}" for n in range(1, 5000)))
-    assert assign_lanes(long, tip="4999").lane["0"] == 0
     assert find_ancestry_path(long, "0", "4999")[-1] == "4999"

@@ -1,18 +1,16 @@
-"""Objectives of a search: read, refused, said in words, and judged as the agent judges them."""
+"""Objectives of a search: parsed, rejected, and evaluated by the agent."""
 
+import math
+import operator
 import random
 
 import pytest
 
 from agents.hostagent.step.plan import Objective
 from agents.hostagent.trials.objective import Probe, evaluate
-from orchestrator.benchmarks.objective import (
-    ALWAYS,
-    Term,
-    format_failures,
-    format_objective,
-    parse,
-)
+from orchestrator.benchmarks.objective import ALWAYS, Term, parse
+
+COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def term(metric, op, value):
@@ -86,49 +84,6 @@ def test_an_invalid_term_is_named_with_the_expected_form(text, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            "p99 < 50 ms",
-            "p99 under 50 ms, at least 99 % good answers, "
-            "at least 99 % of the offered rate delivered",
-        ),
-        (
-            "mean <= 800 us and success > 99.5 % and delivered >= 95 %",
-            "mean at most 800 µs, more than 99.5 % good answers, "
-            "at least 95 % of the offered rate delivered",
-        ),
-    ],
-)
-def test_an_objective_is_shown_as_text(text, words):
-    assert format_objective(parse(text)) == words
-
-
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [
-        ({"latency.p99": 0.0499, "success": 0.99, "delivered": 1.0}, None),
-        ({"latency.p99": 0.05, "success": 1.0, "delivered": 1.0}, "p99 is 50 ms, not under 50 ms"),
-        (
-            {"latency.p99": 1.25, "success": 0.98999, "delivered": 1.0},
-            "p99 is 1.25 s, not under 50 ms, success is 98.999 %, not at least 99 %",
-        ),
-        (
-            {"latency.p99": None, "success": 1.0, "delivered": 1.0},
-            "p99 is unknown, and should be under 50 ms",
-        ),
-        (
-            {"latency.p99": 0.01, "success": float("nan")},
-            "success is unknown, and should be at least 99 %, "
-            "delivered is unknown, and should be at least 99 %",
-        ),
-    ],
-)
-def test_a_missed_term_is_reported_with_its_value(values, why):
-    assert format_failures(parse("p99 < 50 ms"), values) == why
-
-
 def rows(rng):
     """Reduced rows of some probe: rather often on a bound, or without any good answer."""
     values = sorted(rng.sample([1_000, 9_999, 10_000, 10_001, 50_000, 2_000_000], k=3))
@@ -137,6 +92,10 @@ def rows(rng):
     other = rng.choice([0, 1, 2])
     ok = {"value_us": values, "count": count} if good else {"value_us": [], "count": []}
     return {"ok": ok, "other": {"value_us": [500], "count": [other]}}
+
+
+def holds(term, value):
+    return value is not None and not math.isnan(value) and COMPARE[term.op](value, term.value)
 
 
 OBJECTIVES = [
@@ -149,7 +108,7 @@ OBJECTIVES = [
 
 
 @pytest.mark.parametrize("text", OBJECTIVES)
-def test_orchestrator_and_agent_evaluate_objectives_alike(text):
+def test_the_agent_evaluates_the_terms_of_the_text(text):
     rng = random.Random(70_000)
     terms = parse(text)
     sent = [Objective(**term.as_dict()) for term in terms]
@@ -157,7 +116,7 @@ def test_orchestrator_and_agent_evaluate_objectives_alike(text):
     for _ in range(400):
         probe = Probe(rows(rng), rng.choice([None, 0, 1]), 100.0)
         values = {term.metric: probe.value(term.metric) for term in terms}
-        passed = format_failures(terms, values) is None
+        passed = all(holds(term, values[term.metric]) for term in terms)
         assert passed == evaluate(sent, probe).passed
         seen.add(passed)
     assert seen == {True, False}

@@ -111,18 +111,9 @@ def test_histogram_is_exact_for_short_latencies():
 def test_an_empty_histogram_has_no_values():
     empty = Histogram.from_counts([], [])
     assert (empty.total_count, empty.min, empty.max, empty.mean) == (0, None, None, None)
-    assert empty.percentile_curve() == []
     assert Histogram.decode(empty.encode()) == empty
     with pytest.raises(ValueError, match="empty histogram"):
         empty.percentile(50)
-
-
-def test_the_percentile_curve_rises_from_minimum_to_maximum(both):
-    curve = both[0].percentile_curve()
-    assert curve[0] == (0.0, both[0].percentile(0))
-    assert curve[-1] == (100.0, both[0].max)
-    assert curve == sorted(curve)
-    assert len({level for level, _ in curve}) == len(curve)
 
 
 @pytest.mark.parametrize(
