@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env dev-env demo seeds run manage test chaos soak tools fuzz fuzz-api audit screenshots pictures check check-docker lock \
-	generate openapi schemas permissions clean clean-all $(BENCHMARKS)
+	generate openapi schemas permissions load-tools clean clean-all $(BENCHMARKS)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 26
@@ -92,7 +92,7 @@ audit: env ## look up known vulnerabilities of all pinned packages (needs a netw
 lock: env ## write the lock files from pyproject.toml (ARGS=--upgrade)
 	$(VENV_PYTHON) -m devstack.lock $(ARGS)
 
-generate: openapi schemas permissions ## write all generated files
+generate: openapi schemas permissions load-tools ## write all generated files
 
 openapi: env ## write docs/api/openapi.json
 	$(VENV_PYTHON) manage.py openapi > docs/api/openapi.json
@@ -102,6 +102,9 @@ schemas: env ## write docs/schemas/definition.json
 
 permissions: env ## write docs/permissions.md
 	$(VENV_PYTHON) manage.py permissions > docs/permissions.md
+
+load-tools: env ## write docs/load-tools.md
+	$(VENV_PYTHON) manage.py loadtools > docs/load-tools.md
 
 clean: ## remove the servers of the tests and all caches; the data of the demo stay
 	rm -rf .pitwall/test* .pitwall/check* .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

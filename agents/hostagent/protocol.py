@@ -163,8 +163,11 @@ INSTALL: {"key": "...", "files": ["requirements.txt"],
   a failed build.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
-       "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0}
+       "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
+       "good_statuses": [200]}
   Rows of a measured load that start before `warmup_s` are its warm-up, counted separately.
+  Responses with other statuses than `good_statuses` are errors. wrk, ghz and scripts decide
+  themselves which responses are good.
 
 CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept", "*/*"]],
         "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool,

@@ -105,7 +105,9 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "connect_timeout_s": "Timeout of connecting in seconds.",
         "keepalive": "Whether connections are reused.",
         "response_bytes": "Body bytes of a successful response, as received: a number or a range.",
+        "expect": "The good responses; all others are errors.",
     },
+    "Expect": {"status": "A status, or a list of statuses; default: 200."},
     "Range": {"min": "The minimum, inclusive.", "max": "The maximum, inclusive."},
     "Grpc": {
         "call": "package.Service/Method.",

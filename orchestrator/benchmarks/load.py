@@ -107,6 +107,17 @@ class Search(Strict):
         return self
 
 
+class Expect(Strict):
+    """The good responses of a load; all others are errors."""
+
+    status: HttpStatus | Annotated[list[HttpStatus], Field(min_length=1, max_length=20)] = 200
+
+    @property
+    def statuses(self) -> tuple[int, ...]:
+        given = self.status if isinstance(self.status, list) else [self.status]
+        return tuple(sorted(set(given)))
+
+
 class Load(Strict):
     """The load on the subject."""
 
@@ -135,6 +146,7 @@ class Load(Strict):
     connect_timeout_s: Annotated[float, Field(gt=0, le=600)] = 5
     keepalive: bool | Reference = True
     response_bytes: Annotated[int, Field(ge=0)] | Range | None = None
+    expect: Expect | None = None
 
     @field_validator("tool")
     @classmethod
@@ -159,6 +171,13 @@ class Load(Strict):
             raise ValueError("the tool script needs a command")
         if self.command is not None and self.tool in TOOLS and self.tool != "script":
             raise ValueError(f"a command needs the tool script, but the tool is {self.tool}")
+        return self
+
+    @model_validator(mode="after")
+    def _one_kind_of_status(self) -> "Load":
+        if self.expect is not None and (self.protocol == "grpc" or self.tool == "script"):
+            what = "a gRPC call" if self.protocol == "grpc" else "a script"
+            raise ValueError(f"expect: {what} reports itself what succeeded: leave expect out")
         return self
 
     @model_validator(mode="after")
@@ -195,7 +214,7 @@ class Load(Strict):
 #: Fields that were added after the first definitions were stored.
 _LATER = (
     "protocol", "tls", "random_path", "compression", "grpc", "command", "streams", "steps",
-    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes",
+    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes", "expect",
 )  # fmt: skip
 
 

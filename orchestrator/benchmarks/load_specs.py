@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import refuse
-from orchestrator.benchmarks.load import Load, Range, Search, Step
+from orchestrator.benchmarks.load import Expect, Load, Range, Search, Step
 from orchestrator.benchmarks.matrix import (
     CaseSpec,
     build_resolver,
@@ -156,6 +156,7 @@ def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         connect_timeout_s=load.connect_timeout_s,
         keepalive=bool(load.keepalive),
         response_bytes=_resolve_response_bytes(load.response_bytes),
+        good_statuses=(load.expect or Expect()).statuses,
     )
 
 

@@ -36,7 +36,7 @@ def build_ready_check(spec: Spec, load: LoadSpec) -> dict[str, Any]:
 
 
 def _build_own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
-    """Return the load's own request as a check: its answer is reported, the load judges its status.
+    """Return the load's own request as a check, whose answer is reported.
 
     For a random path, `path` is an example if there is one. The answer to a gRPC message cannot be
     known in advance, so it is not checked.
@@ -49,11 +49,22 @@ def _build_own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
         method=load.method,  # type: ignore[arg-type]  # checked with the load
         headers=dict(load.headers),
         body=load.body,
-        status=None,
+        status=_choose_status(tool, load),
         timeout_s=load.request_timeout_s,
     )
     coding = ", ".join(load.compression or ()) or "identity"
     return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
+
+
+def _choose_status(tool: Adapter, load: LoadSpec) -> int | None:
+    """Return the status that the load's own request must have; None if the load checks it.
+
+    A check has one status, so with several good ones a tool that reports none is not checked. A
+    script decides itself.
+    """
+    if load.command or tool.sheet.status_codes == "yes" or len(load.good_statuses) > 1:
+        return None
+    return load.good_statuses[0]
 
 
 def _list_definition_checks(

@@ -1,5 +1,6 @@
 """All metrics that a trial can have: key, unit, which direction is better, and margin."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -33,6 +34,8 @@ PERCENTILES: tuple[float, ...] = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
 FIRST_BYTE_PERCENTILES: tuple[float, ...] = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
 _MARGINS: Mapping[float, float] = {90: 0.05, 95: 0.05, 99: 0.05, 99.9: 0.10, 99.99: 0.10}
 
+_STATUS_KEY = re.compile(r"status\.([1-9][0-9]{0,2})\.ratio")
+
 #: Metrics that decide the verdict of a case.
 PRIMARY: Mapping[Model, tuple[str, ...]] = {
     "closed": ("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
@@ -55,17 +58,34 @@ def build_percentile_key(percentile: float, prefix: str = "latency") -> str:
     return f"{prefix}.p{percentile:g}"
 
 
+def build_status_key(status: int) -> str:
+    """Return the key of the share of responses with a status, such as `status.302.ratio`."""
+    return f"status.{status}.ratio"
+
+
 def find_metric(key: str) -> Metric | None:
-    """Return the metric of that key, including those of scripts; None if it is unknown."""
-    return METRICS.get(key) or _build_script_metric(key)
+    """Return the metric of that key, including those of scripts and statuses; None if unknown."""
+    return METRICS.get(key) or _build_status_metric(key) or _build_script_metric(key)
 
 
 def find_metrics(keys: Collection[str]) -> tuple[Metric, ...]:
-    """Return the known metrics of these keys in the order of the registry, then those of
-    scripts."""
-    own = [_build_script_metric(key) for key in sorted(keys) if key not in METRICS]
+    """Return the known metrics of these keys in the order of the registry, then those of statuses
+    and scripts."""
+    own = [find_metric(key) for key in sorted(keys) if key not in METRICS]
     registered = [metric for key, metric in METRICS.items() if key in keys]
     return (*registered, *(metric for metric in own if metric is not None))
+
+
+def _build_status_metric(key: str) -> Metric | None:
+    match = _STATUS_KEY.fullmatch(key)
+    if match is None:
+        return None
+    # gRPC has statuses up to 16.
+    title = f"Answers with {'gRPC ' if int(match[1]) < 100 else ''}status {match[1]}"
+    return Metric(
+        key=key, title=title, unit="ratio", better="lower", informational=True,
+        from_whole_load=True,
+    )  # fmt: skip
 
 
 def _build_script_metric(key: str) -> Metric | None:

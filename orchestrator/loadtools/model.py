@@ -72,6 +72,7 @@ class LoadSpec:
     expression that generates the path of each request, instead of `path`. h2 without TLS is prior
     knowledge. `compression`: the codings that the client accepts; None requests none.
     `response_bytes`: minimum and maximum body bytes of a good response, as received.
+    `good_statuses`: the HTTP statuses of good responses; scripts and gRPC have their own.
     `expected_rate` is an estimate of a closed loop's rate, which only limits rows and time.
     `command` and `parameters` are for the tool `script`. `client_measured`: the tool itself is
     measured.
@@ -101,6 +102,7 @@ class LoadSpec:
     keepalive: bool = True
     compression: tuple[str, ...] | None = None
     response_bytes: tuple[int, int] | None = None
+    good_statuses: tuple[int, ...] = (200,)
     expected_rate: float | None = None
     client_measured: bool = False
 
@@ -266,13 +268,13 @@ class LoadFacts:
 class TrialReading:
     """The canonical result of one trial.
 
-    `readings`: metric key → value in the unit of `metrics`; unknown values are absent. `ok` (2xx,
-    3xx) and `other` (any other status) are latencies after the warm-up. `by_status`, `errors` (by
-    class) and `truncated` (unfinished at the end of the load, not an error) count the whole load
-    with its warm-up, because a tool reports no times of errors. None is unknown. `error_texts`:
-    class → texts of the tool. `protocol`: the protocol that was used, as far as it was observed.
-    `planned`: requests due in the window of an open load; `delivered`: the share of them with a
-    good response.
+    `readings`: metric key → value in the unit of `metrics`; unknown values are absent. `ok` (a good
+    status of the load) and `other` (any other status) are latencies after the warm-up. `by_status`,
+    `errors` (by class) and `truncated` (unfinished at the end of the load, not an error) count the
+    whole load with its warm-up, because a tool reports no times of errors. None is unknown.
+    `error_texts`: class → texts of the tool. `protocol`: the protocol that was used, as far as it
+    was observed. `planned`: requests due in the window of an open load; `delivered`: the share of
+    them with a good response.
     """
 
     tool: str

@@ -68,8 +68,11 @@ def _check_http_errors(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["http_errors"].is_broken_by(evidence.other.n):
         return None
     total = evidence.ok.n + evidence.other.n
-    bad = "other than OK" if evidence.spec.protocol == "grpc" else "outside 200 to 399"
-    return _build_reason("http_errors", f"{evidence.other.n} of {total} answers had a status {bad}")
+    good = " or ".join(map(str, evidence.spec.good_statuses))
+    bad = "OK" if evidence.spec.protocol == "grpc" else good
+    return _build_reason(
+        "http_errors", f"{evidence.other.n} of {total} answers had a status other than {bad}"
+    )
 
 
 def _check_transport_errors(evidence: Evidence) -> Reason | None:

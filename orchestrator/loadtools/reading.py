@@ -5,12 +5,17 @@ them, and used to prove that both belong together.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.loadtools.costs import compute_costs
-from orchestrator.loadtools.metrics import LATENCY_LABELS, PERCENTILES, build_percentile_key
+from orchestrator.loadtools.metrics import (
+    LATENCY_LABELS,
+    PERCENTILES,
+    build_percentile_key,
+    build_status_key,
+)
 from orchestrator.loadtools.model import (
     GARBAGE,
     Distribution,
@@ -20,6 +25,10 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.validity import Evidence, judge
+
+GRPC_OK = 0
+#: The statuses of one load that become metrics, the most frequent ones first.
+MAX_STATUSES = 10
 
 
 def parse_json_report(report: bytes, title: str) -> dict[str, Any]:
@@ -86,11 +95,12 @@ def _assemble_reading(
     load = _load_facts(spec, rows, result)
     window_end_s = report.ended_s or _find_window_end_s(load, rows, result)
     planned = _count_planned(load)
+    good_statuses = (*spec.good_statuses, GRPC_OK)
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_read_rows(ok, other, rows, load, window_end_s),
         **_compute_sent(spec, ok, load, window_end_s),
-        **_read_counts(report.by_status, errors),
+        **_read_counts(report.by_status, errors, good_statuses),
         **compute_costs(rows, result, load),
         **{key: float(value) for key, value in (rows.get("tool_metrics") or {}).items()},
         **report.readings,
@@ -226,18 +236,25 @@ def _compute_sent(
 
 
 def _read_counts(
-    by_status: Mapping[int, int] | None, errors: Mapping[str, int] | None
+    by_status: Mapping[int, int] | None,
+    errors: Mapping[str, int] | None,
+    good_statuses: Collection[int],
 ) -> dict[str, float]:
-    """Return no error metrics if a tool does not report all errors."""
+    """Return no error metrics if a tool does not report all errors.
+
+    The shares of statuses are included unless all responses had the only good one.
+    """
     if errors is None:
         return {}
     failed = sum(errors.values())
     readings = {"requests.errors": float(failed)}
     done = sum((by_status or {}).values()) + failed
     if by_status is not None and done:
-        # 0 is OK in gRPC.
-        good = sum(n for status, n in by_status.items() if status == 0 or 200 <= status < 400)
+        good = sum(n for status, n in by_status.items() if status in good_statuses)
         readings["success.ratio"] = good / done
+        if len(by_status) > 1 or good < done:
+            most = sorted(by_status, key=by_status.__getitem__, reverse=True)[:MAX_STATUSES]
+            readings |= {build_status_key(each): by_status[each] / done for each in most if each}
     return readings
 
 

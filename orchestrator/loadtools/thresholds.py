@@ -131,7 +131,8 @@ _OF_THE_LOAD = (
         "Answers of another status",
         "Errors are answered faster than correct requests, so even a few make the server look "
         "faster.",
-        "find out which statuses occurred, and why; the trial's page counts them",
+        "find out which statuses occurred, and why; the trial's page counts them. If a status is "
+        "right, add it to load.expect.status",
         value=0,
         unit="count",
     ),

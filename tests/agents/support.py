@@ -257,7 +257,13 @@ def limits(**changes: Any) -> dict[str, Any]:
 
 def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
     words = list(argv) or ["{tool}", "{out}", "{rows}"]
-    plain = {"env": {}, "kind": "measure", "wall_limit_s": 20.0, "warmup_s": 0.0}
+    plain = {
+        "env": {},
+        "kind": "measure",
+        "wall_limit_s": 20.0,
+        "warmup_s": 0.0,
+        "good_statuses": [200],
+    }
     return {"argv": words, **plain, **changes}
 
 

@@ -110,8 +110,9 @@ def run(
     )  # fmt: skip
 
 
-def read_rows(name: str, left: Left) -> dict[str, Any]:
-    rows = READERS[TOOLS[name].reader](left.out.parent, left.out, left.raw, left.warmup_s)
+def read_rows(name: str, left: Left, good_statuses: Sequence[int] = (200,)) -> dict[str, Any]:
+    read = READERS[TOOLS[name].reader]
+    rows = read(left.out.parent, left.out, left.raw, left.warmup_s, good_statuses)
     return dict(json.loads(json.dumps(rows)))
 
 
@@ -135,7 +136,7 @@ def measure(
 ) -> TrialReading:
     left = run(name, spec, port, folder, words)
     assert left.rc == 0, left.stderr
-    rows = read_rows(name, left)
+    rows = read_rows(name, left, spec.good_statuses)
     return TOOLS[name].parse(spec, left.out.read_bytes(), rows, build_result(left))
 
 

@@ -98,7 +98,7 @@ def _read(files: LoadFiles, tool: Tool, load: Load) -> dict[str, Any]:
     if read is None:
         names = ", ".join(sorted(READERS))
         raise TrialFailed("internal", f"unknown reader {tool.reader!r}; the readers are {names}")
-    return read(files.folder, files.out, files.raw, load.warmup_s)
+    return read(files.folder, files.out, files.raw, load.warmup_s, load.good_statuses)
 
 
 def _describe_error(error: Exception) -> str:

@@ -13,7 +13,7 @@ import functools
 import math
 import time
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -30,7 +30,9 @@ _NO_ANSWER = -1
 _SECOND_NS = 1_000_000_000
 
 
-def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, raw: Path, warmup_s: float, _good_statuses: Collection[int] = ()
+) -> dict[str, Any]:
     """Read the report; ValueError for an invalid one, TrialFailed if it is missing or cut off."""
     if not raw.exists():
         raise TrialFailed("output_lost", "ghz left no report; is the disk full?")

@@ -7,7 +7,7 @@ status is -1 for a failed stream. Its report is text on stdout, which is copied 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from .request_counter import RequestCounter
 STDOUT_CHARS = 32_000
 
 
-def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, rows: Path, warmup_s: float, good_statuses: Collection[int] = (200,)
+) -> dict[str, Any]:
     """Read the log; TrialFailed if it is missing, or a line is invalid."""
     if not rows.exists():
         raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
@@ -35,7 +37,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
             if status < 0:
                 failed += 1
             else:
-                counter.add(start_s, start_s + us / 1e6, us, 200 <= status < 400, status)
+                counter.add(start_s, start_s + us / 1e6, us, status in good_statuses, status)
     reduced = counter.rows_json()
     write_json(
         out,

@@ -15,7 +15,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -37,7 +37,9 @@ _CLASSES = (
 )  # fmt: skip
 
 
-def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, raw: Path, warmup_s: float, good_statuses: Collection[int] = (200,)
+) -> dict[str, Any]:
     """Read the rows; ValueError or LookupError for invalid rows, TrialFailed without any."""
     for path, name in ((out, "report"), (raw, "rows")):
         if not path.exists():
@@ -58,7 +60,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     stop_ns = _parse_duration_ns(load)
     for request in rows.requests(load["rate"]):
         if request.start_ns < stop_ns:
-            _add(counter, request, rows.is_grpc)
+            _add(counter, request, (0,) if rows.is_grpc else good_statuses)
     return counter.rows_json(
         n=rows.answered,
         percentiles=rows.extremes(),
@@ -76,8 +78,8 @@ class _Request(NamedTuple):
     size: Optional[int]
 
 
-def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
-    good = request.status == 0 if is_grpc else 200 <= request.status < 400
+def _add(counter: RequestCounter, request: _Request, good_statuses: Collection[int]) -> None:
+    good = request.status in good_statuses
     latency_us = (request.end_ns - request.start_ns) / 1e3
     counter.add(
         request.start_ns / 1e9, request.end_ns / 1e9, latency_us, good, request.status, request.size

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,25 @@ _GROUPS = (
 )
 
 
-def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, rows: Path, warmup_s: float, good_statuses: Collection[int] = (200,)
+) -> dict[str, Any]:
     """Read the rows; TrialFailed "output_lost" if the report is valid and the rows are not."""
     json.loads(out.read_bytes())
     if not rows.exists():
         raise TrialFailed("output_lost", "the load tool left no rows; is the disk full?")
     try:
-        return _summarise_rows(rows, warmup_s)
+        return _summarise_rows(rows, warmup_s, good_statuses)
     except sqlite3.Error as error:
         raise TrialFailed("output_lost", f"the load tool's rows cannot be read: {error}") from error
 
 
-def _summarise_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
+def _summarise_rows(rows: Path, warmup_s: float, good_statuses: Collection[int]) -> dict[str, Any]:
     counter = RequestCounter(warmup_s)
     parameters = {"warmup": warmup_s, "up": int(warmup_s) + 1}
     with contextlib.closing(sqlite3.connect(f"file:{rows}?mode=ro", uri=True)) as database:
         for start_s, end_s, us, status, size, count in database.execute(_GROUPS, parameters):
-            good = 200 <= status < 400
+            good = status in good_statuses
             counter.add(start_s, end_s, us, good, status, size, count=count)
         return counter.rows_json(percentiles=_compute_percentiles(database))
 

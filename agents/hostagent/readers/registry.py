@@ -2,9 +2,10 @@
 
 A reader is called once per measured load, after all processes of the trial were stopped:
 
-    read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py)
+    read(folder, out, rows, warmup_s, good_statuses) -> the content of rows.json (protocol.py)
 
-`folder` is the trial's, `out` the load's {out} and `rows` its {rows}. Each file may be missing. The
+`folder` is the trial's, `out` the load's {out} and `rows` its {rows}. Each file may be missing.
+`good_statuses`: the HTTP statuses that count as good. wrk, ghz and scripts decide themselves. The
 tool's stdout is `build_stdout_path(out)` (paths.py). Afterwards `out` must be a JSON file: a reader
 may rewrite it smaller, or write it if the tool reports on stdout. The caller removes `rows`.
 
@@ -17,7 +18,7 @@ A new reader is a module `<tool>.py` and an entry of READERS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -29,7 +30,7 @@ from .oha import read as oha
 from .script import read as script
 from .wrk import read as wrk
 
-Reader = Callable[[Path, Path, Path, float], dict[str, Any]]
+Reader = Callable[[Path, Path, Path, float, Collection[int]], dict[str, Any]]
 
 READERS: Mapping[str, Reader] = {
     "h2load": h2load,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -31,7 +31,9 @@ class _InvalidLine(Exception):
     """A line violates the contract; the message contains the problem."""
 
 
-def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, _rows: Path, warmup_s: float, _good_statuses: Collection[int] = ()
+) -> dict[str, Any]:
     """Read the output; TrialFailed("tool_failed") names the first invalid line."""
     output = _ScriptOutput(warmup_s)
     number, last = 0, ""

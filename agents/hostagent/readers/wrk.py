@@ -7,6 +7,7 @@ wrk does not report which responses were bad, only how many.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ CLASSES = {
 MAX_ADDED = 10_000_000
 
 
-def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, Any]:
+def read(
+    _folder: Path, out: Path, _rows: Path, warmup_s: float, _good_statuses: Collection[int] = ()
+) -> dict[str, Any]:
     """Move the distribution to rows.json; the rest stays in `out`. FileNotFoundError without it."""
     try:
         report = json.loads(out.read_bytes())

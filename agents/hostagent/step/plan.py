@@ -120,13 +120,17 @@ class Service(NamedTuple):
 
 
 class Load(NamedTuple):
-    """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure."""
+    """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure.
+
+    `good_statuses`: the HTTP statuses that count as good.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     kind: str
     wall_limit_s: float
     warmup_s: float
+    good_statuses: tuple[int, ...]
 
 
 class Objective(NamedTuple):

@@ -174,6 +174,7 @@ def _load(node: Node) -> Load:
         kind=_parse_choice(node["kind"], _KINDS),
         wall_limit_s=node["wall_limit_s"].number(),
         warmup_s=node["warmup_s"].number(),
+        good_statuses=node["good_statuses"].wholes(),
     )
 
 

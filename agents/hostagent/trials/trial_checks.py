@@ -54,7 +54,7 @@ def _request_by_tool(
 ) -> dict[str, Any]:
     """Send one request with the load tool and return the response; OSError without a response."""
     files = get_unmeasured_files(context.folder, "check")
-    load = Load(tuple(argv), {}, "check", timeout_s + _TOOL_S, 0.0)
+    load = Load(tuple(argv), {}, "check", timeout_s + _TOOL_S, 0.0, ())
     outcome = context.run_load(
         load, placeholders, files, lambda _child, _seconds: context.all_hosts.heartbeat()
     )

@@ -134,7 +134,9 @@ def _tool(name: str) -> Tool:
 def _reduce(tool: str, left: Left, folder: Path) -> None:
     """Reduce as the agent does after each load; the result is sent as JSON."""
     _lay(left, folder)
-    load = Load(argv=(), env={}, kind="measure", wall_limit_s=1.0, warmup_s=0.0)
+    load = Load(
+        argv=(), env={}, kind="measure", wall_limit_s=1.0, warmup_s=0.0, good_statuses=(200,)
+    )
     rows = reduce_output(get_measured_files(folder, 0), _tool(tool), load)
     json.dumps(rows)
 
