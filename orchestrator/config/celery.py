@@ -88,12 +88,12 @@ def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, ob
 # becomes due with time, and what a lost message left. Each costs CPU time, which may disturb a
 # measurement on the same machine.
 app.conf.beat_schedule = {
-    "pump": _build_beat_entry(10.0, "orchestrator.dispatch.tasks.pump"),
-    "process-results": _build_beat_entry(20.0, "orchestrator.dispatch.tasks.process_results"),
-    "start-due-work": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.start_due_work"),
-    "import-results": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.import_results"),
+    "pump": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.pump"),
+    "process-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.process_results"),
+    "start-due-work": _build_beat_entry(20.0, "orchestrator.dispatch.tasks.start_due_work"),
+    "import-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.import_results"),
     "fetch-repositories": _build_beat_entry(
-        15.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
+        20.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
     "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
     "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
