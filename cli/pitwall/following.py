@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from .bar import Progress
 from .client import Client
-from .errors import NoAnswerError
+from .errors import RunFailedError, TimedOutError
 from .units import format_duration
 
 #: Seconds that the server may wait before it responds; a progress bar polls more often.
@@ -26,7 +26,10 @@ def wait_for_end(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """Return the run after its end; NoAnswerError if it failed, was cancelled, or is too slow."""
+    """Return the run after its end.
+
+    Raise RunFailedError if it failed or was cancelled, TimedOutError if it took too long.
+    """
     poll_s = LIVE_POLL_S if progress.live else LONG_POLL_S
     until = None if timeout_s is None else clock() + timeout_s
     run = client.get(f"runs/{run_id}")
@@ -36,7 +39,7 @@ def wait_for_end(
             break
         if until is not None and clock() >= until:
             progress.end()
-            raise NoAnswerError(
+            raise TimedOutError(
                 f"the run is {run['state']} after {format_duration(timeout_s or 0)} and continues: "
                 f"{run['web_url']}"
             )
@@ -49,7 +52,7 @@ def wait_for_end(
     progress.end()
     if run["state"] != "finished":
         why = f": {run['message']}" if run["message"] else ""
-        raise NoAnswerError(f"the run was {run['state']}{why}; see {run['web_url']}")
+        raise RunFailedError(f"the run was {run['state']}{why}; see {run['web_url']}")
     return run
 
 

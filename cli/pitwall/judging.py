@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
-from .errors import FOUND, NO_ANSWER, PASS
+from .errors import FOUND, NO_DATA, PASS
 from .units import format_change, format_interval
 
 VERDICTS = ("regressed", "inconclusive", "improved")
@@ -38,7 +38,7 @@ def parse_failing_verdicts(text: str) -> tuple[str, ...]:
 
 
 def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
-    """The status is 1 if a case has one of `fail_on`, 2 if one has no usable result, else 0.
+    """The status is 1 if a case has one of `fail_on`, 4 if one has no usable result, else 0.
 
     With `min_change` a regression or improvement counts only if the whole 95 % interval of one of
     the metrics with this verdict is beyond it. It never adds a change that is within the margin of
@@ -63,7 +63,7 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
         unknown = ("no case was measured",)
     status = PASS
     if fail_on:
-        status = FOUND if because else NO_ANSWER if unknown else PASS
+        status = FOUND if because else NO_DATA if unknown else PASS
     return Judgement(status, tuple(because), tuple(spared), unknown)
 
 

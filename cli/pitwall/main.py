@@ -38,7 +38,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except NoAnswerError as error:
         progress.end()
         print(f"pitwall: {error}", file=sys.stderr)
-        return NO_ANSWER
+        return error.exit_status
     except BrokenPipeError:
         # The reader of our output has closed it; write nothing more to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

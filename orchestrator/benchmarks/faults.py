@@ -1,6 +1,5 @@
 """Faults of a definition: our message, and the path into the file. No Django."""
 
-from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
 
@@ -12,23 +11,41 @@ from orchestrator.benchmarks.fields import Scalar
 
 #: A name is suggested if it is at least this similar to an unknown one.
 _SIMILAR = 0.75
-#: Other unknown fields that are listed at once.
-_MOST_PATHS = 5
+#: Faults that are reported at once.
+MOST_FAULTS = 20
+
+
+def find_faults(
+    error: ValidationError, data: object, model: type[BaseModel]
+) -> list[tuple[str, str]]:
+    """Return the path into `data` and the expectation of each fault, at most MOST_FAULTS.
+
+    `model` rejected `data`; its fields are suggested for a misspelt one. A misspelt name explains
+    the field that is then missing, so these faults come first.
+    """
+    errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    faults: dict[str, str] = {}
+    for each in errors:
+        path, text = _describe_fault(each, data, model)
+        field = path.rpartition(".")[2]
+        explained = any(f"did you mean {field}?" in other for other in faults.values())
+        # Each member of a union reports the same value again.
+        if not (explained and each["type"] == "missing"):
+            faults.setdefault(path, text)
+    return list(faults.items())[:MOST_FAULTS]
 
 
 def find_first_fault(
     error: ValidationError, data: object, model: type[BaseModel]
 ) -> tuple[str, str]:
-    """Return the path into `data` and the expectation of the fault that explains most.
+    """Return the first of `find_faults`."""
+    return find_faults(error, data, model)[0]
 
-    `model` rejected `data`; its fields are suggested for a misspelt one.
-    """
-    # A misspelt name explains the field that is then missing, so it comes first.
-    errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    first = errors[0]
-    path = _format_path(first["loc"], data, missing=first["type"] == "missing")
-    text = _describe_expectation(first, model) + _list_more_unknown_fields(errors[1:], data)
-    if first["type"] == "value_error" and not path:
+
+def _describe_fault(error: ErrorDetails, data: object, model: type[BaseModel]) -> tuple[str, str]:
+    path = _format_path(error["loc"], data, missing=error["type"] == "missing")
+    text = _describe_expectation(error, model)
+    if error["type"] == "value_error" and not path:
         path, _, text = text.partition(": ")
     return path, text
 
@@ -59,6 +76,8 @@ def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
         return "this field is missing"
     message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     got = error.get("input")
+    if got is None:
+        return f"{message}; null is not supported here"
     plain = isinstance(got, Scalar) and error["type"] != "value_error"
     return f"{message}, got {got!r}" if plain else message
 
@@ -68,13 +87,6 @@ def _describe_unknown_field(name: str, model: type[BaseModel]) -> str:
     close = [] if name in names else get_close_matches(name, names, n=1, cutoff=_SIMILAR)
     hint = f"did you mean {close[0]}?" if close else "check its spelling and position."
     return f"unknown field {name}; {hint}"
-
-
-def _list_more_unknown_fields(errors: Sequence[ErrorDetails], data: object) -> str:
-    """Return the paths of all other unknown fields, to be fixed at once."""
-    unknown = [each["loc"] for each in errors if each["type"] == "extra_forbidden"]
-    paths = dict.fromkeys(_format_path(each, data, missing=False) for each in unknown)
-    return f" Also unknown: {', '.join(list(paths)[:_MOST_PATHS])}" if paths else ""
 
 
 @cache

@@ -22,12 +22,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """`path` leads into the definition, `line` (from 1) into its text; either may be unknown."""
+    """`path` leads into the definition, `line` (from 1) into its text; either may be unknown.
+
+    `others`: further faults of the same text, without excerpts.
+    """
 
     path: str
     expectation: str
     line: int | None
-    excerpt: tuple[Line, ...]
+    excerpt: tuple[Line, ...] = ()
+    others: tuple["Fault", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +95,18 @@ def _list_requirements(spec: Spec) -> dict[str, dict[str, list[str]]]:
 def _build_fault(source: str, error: InvalidRequestError) -> Fault:
     path = error.field or ""
     line = find_line(source, path)
+    mark = getattr(error.__cause__, "problem_mark", None)
+    if not path and mark is not None:
+        line = mark.line + 1
     return Fault(
         path=path,
         expectation=str(error).removeprefix(f"{path}: "),
         line=line,
         excerpt=_extract_lines(source, line),
+        others=tuple(
+            Fault(path=path, expectation=text, line=find_line(source, path))
+            for path, text in error.faults[1:]
+        ),
     )
 
 

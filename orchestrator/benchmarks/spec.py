@@ -6,6 +6,7 @@ greater than 0, got 'soon'`.
 """
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -19,7 +20,7 @@ from pydantic import (
 )
 
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
-from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
+from orchestrator.benchmarks.faults import describe_yaml_error, find_faults
 from orchestrator.benchmarks.fields import (
     Command,
     HttpStatus,
@@ -262,18 +263,47 @@ def parse(source: str) -> Spec:
         raise refuse("services", "expected a mapping from names to services, got a list")
     _check_axis_names(_list_names(data, "matrix"), _list_names(data, "services"))
     spec = from_data(data)
+    if faults := [*_find_equal_values(spec), *_find_unknown_words(spec)]:
+        raise InvalidRequestError.from_faults(faults)
     if not spec.options:
         check_start(spec)
     return spec
 
 
+def _find_equal_values(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Two cases with the same label cannot be distinguished. Older definitions may have them."""
+    for axis, values in spec.matrix.items():
+        places: dict[str, int] = {}
+        for place, value in enumerate(values):
+            # 4 and 4.0 are one number.
+            whole = isinstance(value, float) and value.is_integer()
+            label = format_axis_value(int(value) if whole else value)
+            first = places.setdefault(label, place)
+            if first != place:
+                yield f"matrix.{axis}[{place}]", f"{label} is also the value {axis}[{first}]"
+
+
+def _find_unknown_words(spec: Spec) -> Iterator[tuple[str, str]]:
+    """The path would be requested as written, with the braces."""
+    for word in sorted(find_placeholders(spec.load.path) - {*spec.matrix, *AGENT_WORDS}):
+        close = get_close_matches(word, spec.matrix, n=1)
+        hint = f"; did you mean {{{close[0]}}}?" if close else ". Literal braces are %7B and %7D."
+        yield "load.path", f"{{{word}}} is not an axis of the matrix{hint}"
+
+
 def check_start(spec: Spec) -> None:
     """Raise InvalidRequestError if a definition, or one case of it, starts nothing.
 
-    Also raise it for a use of `{installed}` without an installation.
+    Also raise it if the server does not get its port, and for a use of `{installed}` without an
+    installation.
     """
     if spec.subject.start is None:
         raise refuse("subject.start", "this field is missing")
+    if spec.subject.port is None and not spec.subject.uses("port"):
+        raise refuse(
+            "subject.start",
+            "the server does not get its port: use {port} in start or env, or give a fixed port",
+        )
     if spec.subject.install is None:
         for stage in _iterate_stages(spec):
             for where, text in stage.texts:
@@ -302,8 +332,7 @@ def from_data(data: dict[str, object]) -> Spec:
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        path, problem = find_first_fault(error, data, Spec)
-        raise refuse(path, problem) from error
+        raise InvalidRequestError.from_faults(find_faults(error, data, Spec)) from error
 
 
 def _iterate_stages(spec: Spec) -> Iterator[Stage]:

@@ -47,7 +47,18 @@ def test_review_finds_the_line_of_a_path_or_the_nearest_one(path: str, line: int
         ("rounds: 5", "rounds: [", "", 15, "not valid YAML"),
         ("path: /hello\n  conn", "rat: 5\n  conn", "load.rat", 7, "rat; did you mean rate?"),
         ("rounds: 5", "speed: 5", "speed", 13, "unknown field speed; check its spelling"),
-        ("rounds: 5", "speed: 5\nrunds: 5", "speed", 13, "position. Also unknown: runds"),
+        (
+            "rounds: 5",
+            "rounds: 5\nrounds: 6",
+            "",
+            14,
+            "the key rounds is given twice; first in line 13",
+        ),
+        ("[4]", "[4, 8, 4.0]", "matrix.connections[2]", 12, "4 is also the value connections[0]"),
+        ("[4]", "[4, null]", "matrix.connections[1]", 12, "null is not supported here"),
+        (', "{port}"', "", "subject.start", 4, "use {port} in start or env, or give a fixed port"),
+        ("/hello\n  conn", "/{conection}\n  conn", "load.path", 7, "did you mean {connections}?"),
+        ("/hello\n  conn", "/{size}\n  conn", "load.path", 7, "Literal braces are %7B and %7D"),
         ("title: Hello\n", "", "title", None, "missing"),
     ],
 )
@@ -63,6 +74,31 @@ def test_review_names_path_line_and_expectation(
     marked = [each.number for each in fault.excerpt if each.wrong]
     assert set(marked) <= {line}
     assert len(fault.excerpt) <= 5
+
+
+def test_review_reports_all_faults_at_once() -> None:
+    source = DEFINITION.replace("title", "titel").replace("rounds: 5", "rounds: five\nspeed: 5")
+    fault = review(source.replace("/hello", "hello"))
+
+    assert isinstance(fault, Fault)
+    found = {each.path: (each.line, each.expectation) for each in (fault, *fault.others)}
+    assert found == {
+        "titel": (2, "unknown field titel; did you mean title?"),
+        "speed": (14, "unknown field speed; check its spelling and position."),
+        "load.path": (7, "String should match pattern '^/', got 'hello'"),
+        "subject.ready.path": (5, "String should match pattern '^/', got 'hello'"),
+        "rounds": (
+            13, "expected a valid integer, unable to parse string as an integer, got 'five'",
+        ),
+    }  # fmt: skip
+
+
+def test_equal_values_and_unknown_words_are_reported_together() -> None:
+    source = DEFINITION.replace("[4]", "[4, 4]").replace("  path: /hello", '  path: "/{size}"')
+    fault = review(source)
+
+    assert isinstance(fault, Fault)
+    assert [each.path for each in (fault, *fault.others)] == ["matrix.connections[1]", "load.path"]
 
 
 def test_review_reports_cases_duration_tools_and_requirements() -> None:

@@ -43,13 +43,13 @@ def test_a_cancelled_run_is_reported(start, world):
     waiting = start(*build_run_args(world), "--wait")
     cancel_run(member=world.personas.alice, run_id=wait_for_run(waiting).pk)
     _, err = waiting.communicate(timeout=60)
-    assert waiting.returncode == 2
+    assert waiting.returncode == 3
     assert "the run was cancelled" in err
 
 
 def test_waiting_ends_at_the_timeout(pitwall, world):
     done = pitwall(*build_run_args(world), "--wait", "--timeout", "0.2s")
-    assert done.status == 2
+    assert done.status == 5
     assert "the run is queued after" in done.err
     assert Run.objects.get().state == "queued"
 
@@ -91,7 +91,7 @@ def test_nothing_to_compare_does_not_pass(pitwall, world):
     assert "did not measure" in done.err
     run.jobs.get().trials.update(state="failed", reasons=["server_died"])
     void = pitwall("compare", str(run.pk))
-    assert void.status == 2, void
+    assert void.status == 4, void
 
 
 def test_a_job_summary_is_written(pitwall, world, tmp_path):

@@ -100,9 +100,17 @@ class UnsupportedOut(Schema):
     reason: str
 
 
+class FaultOut(Schema):
+    """`field`: the path in the definition; `line` (from 1): the position in its text."""
+
+    field: str | None
+    line: int | None
+    expectation: str
+
+
 class ReviewOut(Schema):
     """The cost of a definition, or its faults: `field` is the path in the definition, `line` (from
-    1) the position in its text.
+    1) the position in its text. `others`: the faults after the first.
 
     `round_s`: the duration of one round of all cases for one commit. `tools`: cases by load tool.
     """
@@ -111,6 +119,7 @@ class ReviewOut(Schema):
     field: str | None = None
     line: int | None = None
     expectation: str | None = None
+    others: list[FaultOut] = []
     cases: int = 0
     unsupported: list[UnsupportedOut] = []
     round_s: float = 0
@@ -209,7 +218,14 @@ def _build_line_out(line: DiffLine) -> LineOut:
 def build_review_out(result: Review | Fault) -> ReviewOut:
     if isinstance(result, Fault):
         return ReviewOut(
-            valid=False, field=result.path or None, line=result.line, expectation=result.expectation
+            valid=False,
+            field=result.path or None,
+            line=result.line,
+            expectation=result.expectation,
+            others=[
+                FaultOut(field=each.path or None, line=each.line, expectation=each.expectation)
+                for each in result.others
+            ],
         )
     return ReviewOut(
         valid=True,
