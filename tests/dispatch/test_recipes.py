@@ -23,7 +23,7 @@ SOURCE = dedent(
     version: 1
     title: Systems
     subject:
-      env: {LEVEL: "{level}", MODE: release}
+      env: {LEVEL: "{level}", MODE: release, PORT: "{port}"}
       ready: {path: /hello}
     load: {path: /hello, connections: 4, duration_s: 0.6, warmup_s: 0.2}
     matrix: {system: [axum, hyper, flask], level: [1, 2]}

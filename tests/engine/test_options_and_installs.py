@@ -43,7 +43,7 @@ DEFINITION = dedent(
             start: ["{python}", server.py, --port, "{port}"]
         absent:
           requires: {no-such-compiler: ">=2"}
-          subject: {start: [no-such-compiler, run]}
+          subject: {start: [no-such-compiler, run, "{port}"]}
         gone:
           unsupported: its packages are not to be had any more
           replacement: plain

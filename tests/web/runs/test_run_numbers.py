@@ -17,7 +17,7 @@ from tests.support.world import World
 SOURCE = """\
 version: 1
 title: Wide
-subject: {start: ["true"]}
+subject: {start: ["true", "{port}"]}
 load: {path: "/{page}", connections: "{connections}", duration_s: 0.6, warmup_s: 0.2}
 matrix: {connections: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], page: [a, b, c]}
 rounds: 5
