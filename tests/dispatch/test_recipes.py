@@ -23,19 +23,23 @@ SOURCE = dedent(
     version: 1
     title: Systems
     subject:
-      env: {LEVEL: "{level}", MODE: release, PORT: "{port}"}
+      env: {LEVEL: "{level}", MODE: release}
       ready: {path: /hello}
     load: {path: /hello, connections: 4, duration_s: 0.6, warmup_s: 0.2}
     matrix: {system: [axum, hyper, flask], level: [1, 2]}
     options:
       system:
-        axum: {subject: {build: [[cargo, build]], start: [axum, "{level}"]}, requires: {cargo: "*"}}
-        hyper: {subject: {build: [[cargo, build]], start: [hyper]}, requires: {cargo: "*"}}
+        axum:
+          requires: {cargo: "*"}
+          subject: {build: [[cargo, build]], start: [axum, "{level}", "{port}"]}
+        hyper:
+          requires: {cargo: "*"}
+          subject: {build: [[cargo, build]], start: [hyper, "{port}"]}
         flask:
           requires: {python3.11: "*"}
           subject:
             install: {files: [requirements.txt], steps: [[python3.11, -m, venv, "{installed}"]]}
-            start: ["{installed}/bin/flask"]
+            start: ["{installed}/bin/flask", "{port}"]
           services: {store: {start: [redis-server, --port, "{port}"], role: generator}}
           limits: {target: {cpus: 1}}
     """
