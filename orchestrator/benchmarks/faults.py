@@ -24,13 +24,13 @@ def find_faults(
     the field that is then missing, so these faults come first.
     """
     errors = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    unknown = [str(each["loc"][-1]) for each in errors if each["type"] == "extra_forbidden"]
+    meant = {_find_similar_field(name, model) for name in unknown}
     faults: dict[str, str] = {}
     for each in errors:
         path, text = _describe_fault(each, data, model)
-        field = path.rpartition(".")[2]
-        explained = any(f"did you mean {field}?" in other for other in faults.values())
         # Each member of a union reports the same value again.
-        if not (explained and each["type"] == "missing"):
+        if not (each["type"] == "missing" and each["loc"][-1] in meant):
             faults.setdefault(path, text)
     return list(faults.items())[:MOST_FAULTS]
 
@@ -83,10 +83,16 @@ def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _describe_unknown_field(name: str, model: type[BaseModel]) -> str:
+    similar = _find_similar_field(name, model)
+    hint = f"did you mean {similar}?" if similar else "check its spelling and position."
+    return f"unknown field {name}; {hint}"
+
+
+def _find_similar_field(name: str, model: type[BaseModel]) -> str | None:
+    """Return the field that a misspelt name probably means; None for a field of another place."""
     names = _list_field_names(model)
     close = [] if name in names else get_close_matches(name, names, n=1, cutoff=_SIMILAR)
-    hint = f"did you mean {close[0]}?" if close else "check its spelling and position."
-    return f"unknown field {name}; {hint}"
+    return close[0] if close else None
 
 
 @cache
