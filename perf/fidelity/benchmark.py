@@ -12,35 +12,54 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
-from perf.fidelity import summary
+from perf.fidelity import known_latency, summary
 from perf.fidelity.direct import DirectRunError, run_directly
-from perf.fidelity.extent import FULL, SHORT, Extent
+from perf.fidelity.extent import FULL, KNOWN_FULL, KNOWN_SHORT, SHORT, Extent, KnownExtent
 from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
 from perf.fidelity.summary import Pair
 from perf.fidelity.target import TargetError, built_target
 from perf.fidelity.tool_output import Figures
 from perf.harness.machine import describe_machine
-from perf.harness.report import judge_requirements, keep
+from perf.harness.report import Requirement, judge_requirements, keep
 from perf.harness.seed import make_account
 from perf.harness.service_cpu import Services
 
 NAME = "fidelity"
-Found = dict[Load, list[Pair]]
+PARTS = ("pairs", "known")
+Pairs = dict[Load, list[Pair]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResult:
+    """The values of a part of the benchmark with their limits, a table and details."""
+
+    measured: dict[str, float]
+    wanted: dict[str, Requirement | None]
+    table: str
+    details: dict[str, Any]
 
 
 class Bench:
     """All loads on one server, directly and through Pitwall."""
 
     def __init__(
-        self, extent: Extent, loads: Sequence[Load], programs: Mapping[str, Path], folder: Path
+        self,
+        extent: Extent,
+        known_extent: KnownExtent,
+        loads: Sequence[Load],
+        programs: Mapping[str, Path],
+        folder: Path,
     ) -> None:
         self._extent = extent
+        self._known_extent = known_extent
         self._programs = programs
         self._folder = folder
         self._target = built_target(folder)
@@ -49,10 +68,37 @@ class Bench:
         self._pitwall = Pitwall(make_account().member, self._target, extent, self._services)
         self._loads = loads
 
-    def run(self, order: random.Random) -> Found:
+    def run(self, part: str, order: random.Random) -> PartResult:
+        return self._compare_pairs(order) if part == "pairs" else self._measure_known()
+
+    def _compare_pairs(self, order: random.Random) -> PartResult:
+        pairs = self._run_pairs(order)
+        measured = summary.measured(pairs, self._measure_idle())
+        return PartResult(
+            measured=measured,
+            wanted=summary.build_requirements(measured),
+            table=summary.text(pairs),
+            details=summary.details(pairs),
+        )
+
+    def _measure_known(self) -> PartResult:
+        errors = known_latency.measure_errors(
+            self._pitwall,
+            self._target,
+            [tool for tool in known_latency.LOADS if tool in self._programs],
+            self._known_extent,
+        )
+        return PartResult(
+            measured=known_latency.get_measured(errors),
+            wanted=known_latency.build_requirements(errors),
+            table=known_latency.format_table(errors),
+            details=known_latency.list_details(errors),
+        )
+
+    def _run_pairs(self, order: random.Random) -> Pairs:
         """Repeat all loads in turns, so that a change of the machine affects all of them."""
         first = {load: self._first(load) for load in self._loads}
-        pairs: Found = {load: [] for load in self._loads}
+        pairs: Pairs = {load: [] for load in self._loads}
         for number in range(self._extent.pairs):
             for load in self._loads:
                 pair = self._pair(load, first[load], order)
@@ -60,7 +106,7 @@ class Bench:
                 print_progress(number + 1, load, pair)
         return pairs
 
-    def measure_idle(self) -> float:
+    def _measure_idle(self) -> float:
         """Return the CPU seconds per second of Pitwall's services without work."""
         return sum(self._services.idle(self._extent.idle_s).values())
 
@@ -90,8 +136,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = parse()
     extent = (SHORT if options.short else FULL).with_pairs(options.pairs)
+    known_extent = KNOWN_SHORT if options.short else KNOWN_FULL
+    parts = [part for part in PARTS if options.part in (None, part)]
     loads = [load for load in LOADS if options.only in (None, load.key)]
-    programs, missing = tools(loads)
+    programs, missing = find_programs(parts, loads)
     if missing and not options.short:
         print(f"{NAME}: {lacking(missing)}", file=sys.stderr)
         return 1
@@ -101,17 +149,21 @@ def main() -> int:
     seed = random.randrange(2**32)
     with tempfile.TemporaryDirectory(prefix="pwf-") as name:
         try:
-            bench = Bench(extent, here, programs, Path(name))
-            pairs = bench.run(random.Random(seed))
-            idle = bench.measure_idle()
+            bench = Bench(extent, known_extent, here, programs, Path(name))
+            results = [bench.run(part, random.Random(seed)) for part in parts]
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
-    values = summary.measured(pairs, idle)
-    answer = judge_requirements(NAME, values, summary.build_requirements(values))
-    print(f"\n{summary.text(pairs)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    answer = judge_requirements(
+        NAME,
+        {key: value for result in results for key, value in result.measured.items()},
+        {key: limit for result in results for key, limit in result.wanted.items()},
+    )
+    tables = "\n\n".join(result.table for result in results)
+    print(f"\n{tables}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}
+        details = {key: value for result in results for key, value in result.details.items()}
+        more = {"machine": came_from, "details": details, "seed": seed}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -121,17 +173,23 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.fidelity")
     parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--part", choices=PARTS, help="this part alone")
     parser.add_argument("--pairs", type=int, help="number of pairs per load")
-    parser.add_argument("--only", choices=[load.key for load in LOADS], help="this load alone")
+    parser.add_argument("--only", choices=[load.key for load in LOADS], help="pairs of this load")
     options = parser.parse_args()
-    if options.keep and (options.only or options.pairs):
-        parser.error("what is kept is a whole run: leave --only and --pairs out")
+    if options.keep and (options.part or options.only or options.pairs):
+        parser.error("what is kept is a whole run: leave --part, --only and --pairs out")
+    if options.only:
+        options.part = "pairs"
     return options
 
 
-def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
+def find_programs(parts: Sequence[str], loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
     """Return the tools that were found, and the names of the missing ones."""
-    paths = {load.tool: find_load_program(load.tool, os.environ) for load in loads}
+    names = {load.tool for load in loads} if "pairs" in parts else set()
+    if "known" in parts:
+        names |= known_latency.LOADS.keys()
+    paths = {tool: find_load_program(tool, os.environ) for tool in sorted(names)}
     here = {tool: path for tool, path in paths.items() if path is not None}
     return here, [tool for tool in paths if tool not in here]
 

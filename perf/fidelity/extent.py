@@ -23,3 +23,16 @@ class Extent:
 
 FULL = Extent(pairs=20, warmup_s=2, duration_s=2, idle_s=30)
 SHORT = Extent(pairs=2, warmup_s=0, duration_s=1, idle_s=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownExtent:
+    """Trials of each tool and distribution with known delays, and their duration."""
+
+    rounds: int
+    duration_s: int
+
+
+KNOWN_FULL = KnownExtent(rounds=3, duration_s=10)
+# A shorter load has too few requests for p99.9.
+KNOWN_SHORT = KnownExtent(rounds=1, duration_s=10)

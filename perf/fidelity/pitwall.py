@@ -92,41 +92,47 @@ class Pitwall:
         add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
 
     def add(self, load: Load) -> None:
-        source = yaml.safe_dump(definition(load, self._target, self._extent))
-        save_definition(member=self._member, project=self._project, slug=_slug(load), source=source)
+        self.save(_slug(load), yaml.safe_dump(definition(load, self._target, self._extent)))
+
+    def save(self, slug: str, source: str) -> None:
+        """Add a benchmark with this definition."""
+        save_definition(member=self._member, project=self._project, slug=slug, source=source)
 
     def measure(self, load: Load) -> Reading:
         """Measure one run of one trial, from its request to its readings."""
-        # Like a golden run, the only kind of run with a single commit and a single trial.
-        run = create_run(
+        run = self._create_run(_slug(load), rounds=1)
+        loading_s = self._extent.warmup_s + self._extent.duration_s
+        # Do not poll the run during the load: there may be no CPU to spare.
+        samples = self._sample_services(loading_s)
+        _wait_for_end(run, GRACE_S)
+        return self._reading(load, Trial.objects.get(job__run=run), samples)
+
+    def run(self, slug: str, *, rounds: int, load_s: float) -> Run:
+        """Measure all cases of a benchmark, and return the run; `load_s`: the time of its loads."""
+        run = self._create_run(slug, rounds=rounds)
+        # Each trial adds its start and end.
+        _wait_for_end(run, 2 * load_s + GRACE_S)
+        run.refresh_from_db()
+        return run
+
+    def read_file(self, trial: Trial, name: str) -> str:
+        """Return the text of a file of a trial."""
+        return load_artifact(self._member, trial.pk, name).decode()
+
+    def _create_run(self, slug: str, *, rounds: int) -> Run:
+        # Like a golden run, the only kind of run with a single commit.
+        return create_run(
             member=self._member,
             request=RunRequest(
-                benchmark=_slug(load),
+                benchmark=slug,
                 baseline=self._target.sha,
                 contenders=(),
                 hosts=(HOST,),
-                rounds=1,
+                rounds=rounds,
                 wait_for_quiet=False,
             ),
             trigger=Trigger.GOLDEN,
         )
-        samples = self._wait_for(run, load)
-        return self._reading(load, Trial.objects.get(job__run=run), samples)
-
-    def _wait_for(self, run: Run, load: Load) -> list[CpuSample]:
-        """Return the CPU time of the services during the load.
-
-        Do not poll the run meanwhile: there may be no CPU to spare.
-        """
-        loading_s = self._extent.warmup_s + self._extent.duration_s
-        deadline = time.monotonic() + loading_s + GRACE_S
-        samples = self._sample_services(loading_s)
-        states = Run.objects.filter(pk=run.pk).values_list("state", "message")
-        while (row := states.get())[0] not in RUN_ENDED:
-            if time.monotonic() > deadline:
-                raise PitwallError(f"the run of {load.title} is still {row[0]}")
-            time.sleep(POLL_S)
-        return samples
 
     def _sample_services(self, seconds: float) -> list[CpuSample]:
         end = time.monotonic() + seconds
@@ -165,8 +171,17 @@ class Pitwall:
         return as_wrk_prints(values["requests.rate"], report, rows)
 
     def _file(self, trial: Trial, name: str) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(load_artifact(self._member, trial.pk, name))
+        content: dict[str, Any] = json.loads(self.read_file(trial, name))
         return content
+
+
+def _wait_for_end(run: Run, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    states = Run.objects.filter(pk=run.pk).values_list("state", flat=True)
+    while (state := states.get()) not in RUN_ENDED:
+        if time.monotonic() > deadline:
+            raise PitwallError(f"the run of {run.definition.benchmark.slug} is still {state}")
+        time.sleep(POLL_S)
 
 
 def _compute_services_share(loaded: dict[str, Any], samples: Sequence[CpuSample]) -> float | None:

@@ -27,8 +27,8 @@ class Target:
     repository: Path
     sha: str
 
-    def argv(self, port: str) -> list[str]:
-        return [str(self.binary), "-port", port, "-work", str(WORK)]
+    def argv(self, port: str, work: int = WORK) -> list[str]:
+        return [str(self.binary), "-port", port, "-work", str(work)]
 
 
 def built_target(folder: Path) -> Target:

@@ -1,15 +1,16 @@
 """The benchmark of fidelity works with one of its loads; its values are not checked.
 
-The others are tried by hand (test_fidelity_by_hand.py), and through Pitwall by the engine's tests.
+The others are started directly (test_fidelity_direct.py), and through Pitwall by engine tests.
 """
 
 import pytest
 
+from perf.fidelity.known_latency import DELAYS, LOADS, PERCENTILES
 from tests.support.benchmarks import run_benchmark
 
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-@pytest.mark.engine
-@pytest.mark.slow
+
 def test_fidelity_benchmark_reports_a_value_for_every_target():
     answer = run_benchmark("fidelity", "--pairs", "1", "--only", "wrk", timeout_s=300)
     measured = answer["measured"]
@@ -18,3 +19,12 @@ def test_fidelity_benchmark_reports_a_value_for_every_target():
     assert len(ratios) == 6
     assert all(measured[key] > 0 for key in ratios)
     assert measured["sampler_percent_of_a_core"] > 0
+
+
+def test_errors_at_known_latencies_are_reported_for_every_tool():
+    measured = run_benchmark("fidelity", "--part", "known", "--short", timeout_s=500)["measured"]
+    keys = {f"known_{tool}_{delays}_{p}_error" for tool in LOADS for delays in DELAYS
+            for p in PERCENTILES}  # fmt: skip
+    assert keys <= measured.keys()
+    # No tool can measure less than the server waited.
+    assert all(measured[key] > -0.02 for key in keys if key.endswith("p50_error"))
