@@ -14,11 +14,11 @@ from tests.support.factories import (
     DEFINITION,
     Personas,
     make_definition,
-    make_local_host,
     make_project,
+    make_shared_host,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = pytest.mark.engine
 
 
 def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
@@ -40,7 +40,7 @@ def test_a_golden_run_is_measured_evaluated_and_quarantines_a_host(
         team.alice, tmp_path / "origin", [server(), server(start="sys.exit(3)")]
     )
     make_definition(team.alice, project, source=DEFINITION.replace("rounds: 5", "rounds: 3"))
-    make_local_host(team.alice)
+    make_shared_host(team.alice)
 
     outcome = golden_run(engine, team, good)
     assert outcome.verdict == "learning"

@@ -24,7 +24,8 @@ SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 def test_a_clearly_slower_commit_is_decided_at_the_first_interim_analysis(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
-    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(extra=SLOWER)])
+    versions = [server(wait_s=0), server(wait_s=0, extra=SLOWER)]
+    project, shas = make_project(team.alice, tmp_path / "origin", versions)
     make_definition(team.alice, project)
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, until="decided"))

@@ -36,15 +36,17 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 ROOT = Path(__file__).resolve().parents[2]
 
 #: A plain server; `{extra}` runs for each request, `{start}` before it listens.
+#: It waits `{wait_s}` first: a closed loop would otherwise use a CPU that other tests need.
 SERVER = dedent(
     """\
-    import argparse, hashlib, socketserver, sys
+    import argparse, hashlib, socketserver, sys, time
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     class Hello(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
         def do_GET(self):
+            time.sleep({wait_s})
             {extra}
             body = {body!r}.encode()
             self.send_response(200)
@@ -64,8 +66,14 @@ SERVER = dedent(
 )
 
 
-def server(*, extra: str = "pass", body: str = "Hello, World!", start: str = "") -> dict[str, str]:
-    return {"server.py": SERVER.format(extra=extra, body=body, start=start)}
+def server(
+    *,
+    extra: str = "pass",
+    body: str = "Hello, World!",
+    start: str = "",
+    wait_s: float = 0.01,
+) -> dict[str, str]:
+    return {"server.py": SERVER.format(extra=extra, body=body, start=start, wait_s=wait_s)}
 
 
 @dataclass(slots=True, kw_only=True)

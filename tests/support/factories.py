@@ -25,6 +25,7 @@ from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.services import save_definition, store_case_rows
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.measurements import recording
@@ -161,6 +162,11 @@ def store_cases(definition: Definition) -> list[Case]:
 def make_local_host(member: Member, name: str = "here") -> Host:
     profile = save_profile(member=member, slug="any", name="Any machine")
     return add_local_host(member=member, name=name, profile=profile, python=sys.executable)
+
+
+def make_shared_host(member: Member) -> Host:
+    """Return a local host whose trials stay usable next to other tests."""
+    return set_host_settings(member=member, host_id=make_local_host(member).pk, is_shared=True)
 
 
 def noise(sigma: float) -> dict[str, float]:
