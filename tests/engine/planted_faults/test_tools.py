@@ -12,7 +12,7 @@ from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, reason
 from tests.support.programs import tool
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
+pytestmark = [pytest.mark.engine, pytest.mark.django_db]
 
 OHA = """#!{python}
 import json, os, subprocess, sys
