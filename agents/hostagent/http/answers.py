@@ -132,7 +132,7 @@ class AnswerLog:
         Equal answers are judged once: the first one before the loads is known to be correct.
         """
         deadline = time.monotonic() + JUDGE_S
-        known = {group.check: group for group in reversed([*self._iterate(BEFORE)])}
+        known = {group.check.name: group for group in reversed([*self._iterate(BEFORE)])}
         judged: dict[tuple[object, ...], Optional[str]] = {
             group.identity: None for group in known.values()
         }
