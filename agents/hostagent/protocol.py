@@ -164,11 +164,11 @@ INSTALL: {"key": "...", "files": ["requirements.txt"],
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
-       "good_statuses": [200], "rate": 60.0 | null}
+       "good_statuses": [200], "rate": 60.0 | null, "at_once": 10}
   Rows of a measured load that start before `warmup_s` are its warm-up, counted separately.
   Responses with other statuses than `good_statuses` (gRPC: [0]) are errors. wrk, ghz and scripts
-  decide themselves which responses are good. `rate`: requests per second, null if it is unknown or
-  that of the probe.
+  decide themselves which responses are good. `rate`: requests per second of an open load, null if
+  it is that of the probe. `at_once`: the concurrent requests of a closed load.
 
 CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept", "*/*"]],
         "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool,

@@ -191,6 +191,7 @@ def _load(load: LoadSpec, started: Invocation) -> dict[str, Any]:
         "warmup_s": started.warmup_s,
         "good_statuses": list(load.good_statuses),
         "rate": None if load.searching else load.rate,
+        "at_once": load.at_once,
     }
 
 

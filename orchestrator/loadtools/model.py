@@ -149,7 +149,8 @@ class Capabilities:
     connection. `open_loop`: sends on time regardless of responses, latency counts from the due
     time. `warmup`: `inside` the measured load (separated by the times of rows) or a separate start
     (`apart`). `distribution`: `rows` (each request with its time), `buckets` (the whole
-    distribution without times). `body_lengths`: reports the length of each body. `caveats` are facts that a reader of its values must know.
+    distribution without times). `body_lengths`: reports the length of each body. `caveats` are
+    facts that a reader of its values must know.
     """
 
     protocols: frozenset[tuple[Protocol, bool]]

@@ -266,6 +266,7 @@ def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
         "warmup_s": 0.0,
         "good_statuses": [200],
         "rate": None,
+        "at_once": 4,
     }
     return {"argv": words, **plain, **changes}
 

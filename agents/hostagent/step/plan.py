@@ -128,7 +128,7 @@ class Load(NamedTuple):
     """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure.
 
     `good_statuses`: the HTTP statuses that count as good, or those of gRPC. `rate`: requests per
-    second, None if it is unknown.
+    second of an open load. `at_once`: concurrent requests of a closed one.
     """
 
     argv: tuple[str, ...]
@@ -138,6 +138,7 @@ class Load(NamedTuple):
     warmup_s: float
     good_statuses: tuple[int, ...]
     rate: Optional[float] = None
+    at_once: int = 1
 
 
 class Objective(NamedTuple):

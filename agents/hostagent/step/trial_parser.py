@@ -177,8 +177,23 @@ def _load(node: Node) -> Load:
         wall_limit_s=node["wall_limit_s"].number(),
         warmup_s=node["warmup_s"].number(),
         good_statuses=node["good_statuses"].wholes(),
-        rate=node["rate"].optional(Node.number),
+        rate=node["rate"].optional(_parse_positive),
+        at_once=_parse_positive_whole(node["at_once"]),
     )
+
+
+def _parse_positive(node: Node) -> float:
+    value = node.number()
+    if value <= 0:
+        raise node.wrong("more than 0")
+    return value
+
+
+def _parse_positive_whole(node: Node) -> int:
+    value = node.whole()
+    if value < 1:
+        raise node.wrong("1 or more")
+    return value
 
 
 def _search(node: Node) -> Search:

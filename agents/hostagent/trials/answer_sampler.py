@@ -23,8 +23,7 @@ from ..step.plan import OWN_CHECK, Check
 #: A second request per second is for the checks of the definition. The samples of the monitor are
 #: taken in between, so that they do not count the agent's connection.
 FIRST_S, PERIOD_S = 0.4, 1.0
-#: The agent waits this many times as long as its last answer took, and sends at most one request
-#: for so many of an open load.
+#: The agent sends at most one request for so many of the load.
 SPARSENESS = 100.0
 #: A server that ends the connection after its answer does so within this time.
 _CLOSING_S = 0.01
@@ -36,7 +35,7 @@ _ID_HEADER = "x-request-id"
 class AnswerSampler:
     """A context in which a thread samples answers, from `begin` to `end`.
 
-    `rate`: requests per second of the load, None if unknown.
+    `rate`: requests per second of an open load, None of a closed one with `at_once` requests.
     """
 
     def __init__(
@@ -46,6 +45,7 @@ class AnswerSampler:
         log: AnswerLog,
         load: int,
         rate: Optional[float],
+        at_once: int,
     ) -> None:
         self.sent = 0
         self.unanswered = 0
@@ -53,7 +53,9 @@ class AnswerSampler:
         self._log = log
         self._phase = Phase("during", load)
         self._turns = _take_turns(checks)
-        self._period_s = max(_choose_period_s(checks), SPARSENESS / rate if rate else 0.0)
+        self._period_s = _choose_period_s(checks)
+        self._rate = rate
+        self._at_once = at_once
         self._ended = threading.Event()
         self._connection: Optional[Connection] = None
         self._thread: Optional[threading.Thread] = None
@@ -93,7 +95,12 @@ class AnswerSampler:
         due = began + FIRST_S
         while not self._ended.wait(max(0.0, due - time.monotonic())):
             took_s = self._sample(next(self._turns), time.monotonic() - began)
-            due = max(due + self._period_s, time.monotonic() + SPARSENESS * took_s)
+            due = max(due + self._period_s, time.monotonic() + self._find_pause_s(took_s))
+
+    def _find_pause_s(self, took_s: float) -> float:
+        """Return how long SPARSENESS requests of the load take, if each takes `took_s`."""
+        each_s = 1 / self._rate if self._rate else took_s / self._at_once
+        return SPARSENESS * each_s
 
     def _sample(self, check: Check, at_s: float) -> float:
         """Send one request and add its answer; return how long it took."""

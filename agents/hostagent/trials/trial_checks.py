@@ -56,7 +56,7 @@ class TrialChecks:
         """Return the sampler of answers during the load with this number."""
         checks = [check for check in self._context.trial.checks if check.during_load]
         rate = load.rate if self._context.rate is None else self._context.rate
-        return AnswerSampler(self._target, checks, self.log, number, rate)
+        return AnswerSampler(self._target, checks, self.log, number, rate, load.at_once)
 
     def _build_target(self) -> Target:
         """Return the server; all checks of a trial use TLS or none does."""

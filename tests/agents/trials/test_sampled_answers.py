@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +57,9 @@ def list_seen(log: AnswerLog) -> list[dict[str, Any]]:
 
 def test_equal_answers_are_one_group_of_their_phase() -> None:
     log, check = AnswerLog(), a_check()
-    for phase, body in [
-        (BEFORE, b"a"),
-        (BEFORE, b"a"),
-        (DURING, b"a"),
-        (DURING, b"b"),
-        (AFTER, b"a"),
-    ]:
-        log.add(phase, check, reply(body))
+    for phase, bodies in ((BEFORE, b"aa"), (DURING, b"ab"), (AFTER, b"a")):
+        for body in bodies:
+            log.add(phase, check, reply(b"%c" % body))
     log.add(Phase("during", 1), check, reply(b"other load"))
     seen = list_seen(log)
     assert [(each["when"], each["count"], each["length"]) for each in seen] == [
@@ -163,7 +157,7 @@ def measure(host: AgentHost, lie: str, character: str = "liar") -> dict[str, Any
         checks=checks,
         loads=[a_load(argv=["{tool}", "{out}", "{rows}", "{port}"])],
     )
-    step = host.run_round(a_plan(trials=[trial]))
+    step = host.run_round(a_plan(trial))
     assert step.named("trial_done"), step.events
     (load,) = step.file("t1", "result.json")["loads"]
     return dict(load["answers"])
@@ -201,5 +195,4 @@ def test_a_connection_that_ends_without_notice_is_seen(host: AgentHost) -> None:
 
 def test_the_first_answer_may_be_that_of_the_readiness(host: AgentHost) -> None:
     answers = measure(host, "caches")
-    assert answers["first_s"] >= 0.3 > answers["later_s"]
-    assert json.dumps(answers)
+    assert answers["first_s"] > answers["later_s"] > 0

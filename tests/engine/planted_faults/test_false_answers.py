@@ -19,7 +19,7 @@ title: False answers
 subject:
   start: [%s, false_answers.py, --port, "{port}", --lie, "{lie}"]
   ready: {body: "Hello, World!"}
-load: {tool: "{client}", connections: 4, duration_s: 2, warmup_s: 0%s}
+load: {tool: "{client}", connections: 4, duration_s: 3, warmup_s: 0%s}
 matrix: {client: [%s], lie: [%s]}
 checks: [%s]
 rounds: 1
