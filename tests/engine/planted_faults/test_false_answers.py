@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from orchestrator.loadtools.sampled_answers import describe_first_answer
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, reason
 from tests.support.programs import tool
 
@@ -25,6 +25,20 @@ checks: [%s]
 rounds: 1
 cooldown_s: 0
 """
+#: What is false, and the reason with its text.
+FALSE_ANSWERS = (
+    ("replaces", "answers_changed", "another body of the same length (13 bytes)"),
+    ("shortens", "answers_changed", "another body (3 instead of 13 bytes)"),
+    ("closes", "connections_closed", "sampled answers, and not before the load"),
+    ("mixes", "answer_mixed", "sampled answers lacked the x-request-id of their request"),
+    ("forgets", "wrong_under_load", "check 1 during the load: body 'Hello, World!'"),
+)
+CASES = [
+    (client, *each)
+    for each in FALSE_ANSWERS
+    for client in TOOLS
+    if (client, each[0]) != ("h2load", "closes")
+]
 ITEM = "{path: /item, text: item 7}"
 GRPC = ", protocol: grpc, grpc: {call: helloworld.Greeter/SayHello, proto: hello.proto}"
 #: Field 1 of the message is the text Hello.
@@ -60,17 +74,7 @@ def calls(lab: Laboratory) -> Run:
     return lab.measure("calls", build_source("ghz, k6", "replaces", load=GRPC, checks=CALL))
 
 
-@pytest.mark.parametrize("client", TOOLS)
-@pytest.mark.parametrize(
-    ("lie", "code", "text"),
-    [
-        ("replaces", "answers_changed", "another body of the same length (13 bytes)"),
-        ("shortens", "answers_changed", "another body (3 instead of 13 bytes)"),
-        ("closes", "connections_closed", "sampled answers, and not before the load"),
-        ("mixes", "answer_mixed", "sampled answers lacked the x-request-id of their request"),
-        ("forgets", "wrong_under_load", "check 1 during the load: body 'Hello, World!'"),
-    ],
-)
+@pytest.mark.parametrize(("client", "lie", "code", "text"), CASES)
 def test_false_answers_under_load_are_detected(
     lab: Laboratory, run: Run, client: str, lie: str, code: str, text: str
 ) -> None:
@@ -80,6 +84,19 @@ def test_false_answers_under_load_are_detected(
     false = {"answers_changed", "connections_closed", "answer_mixed", "wrong_under_load"}
     assert not false & codes(honest)
     assert honest.provenance["answers"]["sent"] >= 2
+
+
+def test_h2load_ends_with_its_connections(lab: Laboratory, run: Run) -> None:
+    """It does not replace them, so the load may end too early for a result."""
+    trial = Trial.objects.get(
+        job__run=run,
+        variant__commit__sha=lab.shas["liar"],
+        case__parameters__contains={"client": "h2load", "lie": "closes"},
+    )
+    if trial.state == "failed":
+        assert "so it did not end by itself" in trial.message
+    else:
+        assert {"connections_closed", "transport_errors"} & codes(trial)
 
 
 def test_another_body_than_defined_makes_the_trial_invalid(lab: Laboratory, declared: Run) -> None:
