@@ -17,9 +17,10 @@ from pathlib import Path
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
-from perf.fidelity import summary
+from perf.fidelity import false_answers, summary
 from perf.fidelity.direct import DirectRunError, run_directly
 from perf.fidelity.extent import FULL, SHORT, Extent
+from perf.fidelity.false_answers import Detection, measure_detections
 from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
 from perf.fidelity.summary import Pair
@@ -59,6 +60,10 @@ class Bench:
                 pairs[load].append(pair)
                 print_progress(number + 1, load, pair)
         return pairs
+
+    def measure_false_answers(self) -> dict[str, Detection]:
+        """Return which false answers are detected with each tool."""
+        return measure_detections(self._pitwall, dict.fromkeys(load.tool for load in self._loads))
 
     def measure_idle(self) -> float:
         """Return the CPU seconds per second of Pitwall's services without work."""
@@ -103,13 +108,17 @@ def main() -> int:
         try:
             bench = Bench(extent, here, programs, Path(name))
             pairs = bench.run(random.Random(seed))
+            detections = bench.measure_false_answers()
             idle = bench.measure_idle()
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
     values = summary.measured(pairs, idle)
-    answer = judge_requirements(NAME, values, summary.build_requirements(values))
-    print(f"\n{summary.text(pairs)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    wanted = summary.build_requirements(values) | false_answers.build_requirements(detections)
+    answer = judge_requirements(NAME, values | false_answers.measured(detections), wanted)
+    print(
+        f"\n{summary.text(pairs)}\n\n{false_answers.text(detections)}\n\n{time.monotonic() - began:.0f} s in all\n"
+    )
     if options.keep:
         more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}
         print(f"kept in {keep(NAME, {**answer, **more})}")

@@ -97,11 +97,23 @@ class Pitwall:
 
     def measure(self, load: Load) -> Reading:
         """Measure one run of one trial, from its request to its readings."""
-        # Like a golden run, the only kind of run with a single commit and a single trial.
-        run = create_run(
+        run = self._create_run(_slug(load))
+        samples = self._wait_for(run, self._extent.warmup_s + self._extent.duration_s)
+        return self._reading(load, Trial.objects.get(job__run=run), samples)
+
+    def measure_trials(self, slug: str, source: str, loading_s: float) -> list[Trial]:
+        """Measure one trial of each case of this definition."""
+        save_definition(member=self._member, project=self._project, slug=slug, source=source)
+        run = self._create_run(slug)
+        self._wait_for(run, loading_s)
+        return list(Trial.objects.filter(job__run=run).select_related("case"))
+
+    def _create_run(self, slug: str) -> Run:
+        # Like a golden run, the only kind of run with a single commit and single trials.
+        return create_run(
             member=self._member,
             request=RunRequest(
-                benchmark=_slug(load),
+                benchmark=slug,
                 baseline=self._target.sha,
                 contenders=(),
                 hosts=(HOST,),
@@ -110,21 +122,18 @@ class Pitwall:
             ),
             trigger=Trigger.GOLDEN,
         )
-        samples = self._wait_for(run, load)
-        return self._reading(load, Trial.objects.get(job__run=run), samples)
 
-    def _wait_for(self, run: Run, load: Load) -> list[CpuSample]:
-        """Return the CPU time of the services during the load.
+    def _wait_for(self, run: Run, loading_s: float) -> list[CpuSample]:
+        """Return the CPU time of the services during the loads.
 
         Do not poll the run meanwhile: there may be no CPU to spare.
         """
-        loading_s = self._extent.warmup_s + self._extent.duration_s
         deadline = time.monotonic() + loading_s + GRACE_S
         samples = self._sample_services(loading_s)
         states = Run.objects.filter(pk=run.pk).values_list("state", "message")
         while (row := states.get())[0] not in RUN_ENDED:
             if time.monotonic() > deadline:
-                raise PitwallError(f"the run of {load.title} is still {row[0]}")
+                raise PitwallError(f"the run {run.pk} is still {row[0]}")
             time.sleep(POLL_S)
         return samples
 

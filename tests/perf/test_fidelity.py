@@ -18,3 +18,4 @@ def test_fidelity_benchmark_reports_a_value_for_every_target():
     assert len(ratios) == 6
     assert all(measured[key] > 0 for key in ratios)
     assert measured["sampler_percent_of_a_core"] > 0
+    assert 0 <= measured["wrk_false_answers_detected"] <= 1

@@ -1,6 +1,6 @@
 """A server of HTTP/1.1 and gRPC without TLS that gives one kind of false answer under load.
 
-`character`, a file next to it, contains `liar` or `honest`. Under load means more than two open
+`character`, a file in its folder, contains `liar` or `honest`, unless it is an argument. Under load means more than two open
 connections, so that single requests get the truth. Each answer returns the x-request-id of its
 request. The packages of the tests are needed for gRPC only.
 """
@@ -152,9 +152,10 @@ async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--lie", choices=KINDS, required=True)
+    parser.add_argument("--character", choices=("liar", "honest"))
     given = parser.parse_args()
-    is_liar = Path("character").read_text().strip() == "liar"
-    kind = KINDS[given.lie] if is_liar else Server
+    character = given.character or Path("character").read_text().strip()
+    kind = KINDS[given.lie] if character == "liar" else Server
     server = await asyncio.start_server(kind().talk, "127.0.0.1", given.port)
     await server.serve_forever()
 
