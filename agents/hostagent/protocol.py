@@ -164,24 +164,29 @@ INSTALL: {"key": "...", "files": ["requirements.txt"],
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
-       "good_statuses": [200]}
+       "good_statuses": [200], "rate": 60.0 | null, "at_once": 10}
   Rows of a measured load that start before `warmup_s` are its warm-up, counted separately.
-  Responses with other statuses than `good_statuses` are errors. wrk, ghz and scripts decide
-  themselves which responses are good.
+  Responses with other statuses than `good_statuses` (gRPC: [0]) are errors. wrk, ghz and scripts
+  decide themselves which responses are good. `rate`: requests per second of an open load, null if
+  it is that of the probe. `at_once`: the concurrent requests of a closed load.
 
 CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept", "*/*"]],
         "body": base64 | null, "protocol": "h1" | "h2" | "h3" | "grpc", "tls": bool,
-        "timeout_s": 10, "argv": ["{tool}", ...] | null, "status": 200 | null,
+        "timeout_s": 10, "argv": ["{tool}", ...] | null, "statuses": [200] | null,
         "response_headers": {"content-type": "text/plain"},
         "response": {"text": "..."} | {"length": n} | {"sha256": "..."} | {"matches": "regex"} |
                     null,
-        "encoding": "gzip" | "identity" | null, "grpc_status": 0 | null}
+        "encoding": "gzip" | "identity" | null, "grpc_status": 0 | null,
+        "during_load": true, "volatile": ["regex"]}
   `argv` is the load tool's command line for one request, with h3 only. Each of `response_headers`
   must be equal; names are in lower case.
   h2 without tls is prior knowledge. Null is reported but not checked. `response` is compared with
   the received bytes, before decoding, but "text" and "matches" with the decoded body (identity,
   gzip, deflate). With h3 the load tool sends the request (`argv`), and only status and length are
   checked. The protocol of the response is always checked: it must be the requested one.
+  With `during_load` the agent also sends the request while a measured load runs, about once per
+  second (trials/answer_sampler.py), and the check "load" two more times before the loads. These
+  requests of "load" have a unique x-request-id. `volatile`: see ANSWER.
 
 SEARCH: {"objective": [{"metric": METRIC, "op": "<" | "<=" | ">" | ">=", "value": 0.05}, ...],
          "low": 100.0, "high": 100000.0, "duration_s": 5.0, "max_probes": 24, "confirmations": 5}
@@ -311,7 +316,24 @@ LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (of a probe),
                "connections": open TCP connections to the server|null}],
                of the server's host, except tool_cpu_s; with several hosts t is by its own clock
   "interference": {"a": INTERFERENCE, …},         each host while the load ran
-  "peer_gap_s": longest wait for a follower's answer during the load | null with one host}
+  "peer_gap_s": longest wait for a follower's answer during the load | null with one host,
+  "answers": ANSWERS}
+
+ANSWERS: {"sent": n, "unanswered": n, "first_s": x|null, "later_s": x|null, "dropped": n,
+          "volatile_problem": "…"|null, "seen": [ANSWER, ...]}
+  Of the checks with `during_load`. "sent" and "unanswered" count requests during the load.
+  "first_s" is how long the first answer to "load" took, "later_s" the fastest of the repeats before
+  the load. "dropped" counts answers beyond 20 different ones of a check, which have no ANSWER.
+
+ANSWER: {"check": "load", "when": "before" | "during" | "after", "count": n, "at_s": s|null,
+         "problem": null|"…", "protocol": "h1"|…|null, "status": 200|null, "length": n,
+         "sha256": "…",
+         "media_type": "text/html"|null, "encoding": "gzip"|…|null, "closes": bool|null,
+         "echoes": bool|null, "cached": bool}
+  Equal answers. "at_s": when the first one was requested, since the start of the load. "length" and
+  "sha256" are of the body without the request's id and, decoded, without all matches of `volatile`.
+  "closes": whether the server ended the connection, with h1 only. "echoes": whether the id of the
+  request was in the answer; null without an id. "cached": whether a header reports a cache.
 
 ENVIRONMENT and INTERFERENCE: see monitoring/environment.py; a fact that cannot be read is null,
 with a reason in "reasons".

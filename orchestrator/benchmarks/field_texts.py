@@ -107,7 +107,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "response_bytes": "Body bytes of a successful response, as received: a number or a range.",
         "expect": "The good responses; all others are errors.",
     },
-    "Expect": {"status": "A status, or a list of statuses; default: 200."},
+    "Expect": {
+        "status": "A status, or a list of statuses; default: 200.",
+        "volatile": "Regular expressions of the parts of the body that may vary; all else must be "
+        "equal in every answer.",
+    },
     "Range": {"min": "The minimum, inclusive.", "max": "The maximum, inclusive."},
     "Grpc": {
         "call": "package.Service/Method.",

@@ -1,8 +1,10 @@
 """The load of a definition, and the expected responses. No Django."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
@@ -107,15 +109,36 @@ class Search(Strict):
         return self
 
 
+def _check_pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{pattern!r} is no regular expression of Python: {error}") from error
+    return pattern
+
+
+Pattern = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_check_pattern)]
+
+
 class Expect(Strict):
-    """The good responses of a load; all others are errors."""
+    """The good responses of a load; all others are errors.
+
+    `volatile` matches all parts of the body that may vary; None does not say what varies.
+    """
 
     status: HttpStatus | Annotated[list[HttpStatus], Field(min_length=1, max_length=20)] = 200
+    volatile: Annotated[list[Pattern], Field(max_length=10)] | None = None
 
     @property
     def statuses(self) -> tuple[int, ...]:
         given = self.status if isinstance(self.status, list) else [self.status]
         return tuple(sorted(set(given)))
+
+    @model_serializer(mode="wrap")
+    def _canonical(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out an unused `volatile`, so that older definitions keep their digests."""
+        data: dict[str, Any] = serialize(self)
+        return {name: value for name, value in data.items() if value is not None}
 
 
 class Load(Strict):

@@ -30,6 +30,8 @@ ASSUMED_RATE = 1_000.0
 OTHER_FILES = 32
 #: How long a closed load of oha over HTTP/3 waits at its end.
 QUIC_IDLE_S = 30.0
+#: The status of a successful gRPC call.
+GRPC_OK = 0
 #: The usual number of probes of a search, including its confirmations.
 USUAL_PROBES = 20
 
@@ -131,6 +133,7 @@ def _estimate_loading_s(load: LoadSpec) -> float:
 
 def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
     rate, searching = _resolve_rate(load)
+    expect = load.expect or Expect()
     return LoadSpec(
         protocol=load.protocol,  # type: ignore[arg-type]  # a reference no more
         tls=bool(load.tls),
@@ -156,7 +159,8 @@ def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         connect_timeout_s=load.connect_timeout_s,
         keepalive=bool(load.keepalive),
         response_bytes=_resolve_response_bytes(load.response_bytes),
-        good_statuses=(load.expect or Expect()).statuses,
+        good_statuses=(GRPC_OK,) if load.protocol == "grpc" else expect.statuses,
+        volatile=None if expect.volatile is None else tuple(expect.volatile),
     )
 
 

@@ -11,6 +11,8 @@ from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import Adapter
 
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+
 
 def build_checks(
     spec: Spec, parameters: Mapping[str, Scalar], tool: Adapter, load: LoadSpec
@@ -49,22 +51,28 @@ def _build_own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
         method=load.method,  # type: ignore[arg-type]  # checked with the load
         headers=dict(load.headers),
         body=load.body,
-        status=_choose_status(tool, load),
         timeout_s=load.request_timeout_s,
     )
     coding = ", ".join(load.compression or ()) or "identity"
-    return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
+    entry = _check("load", own, load, coding=coding, probe=tool.probe(load))
+    is_sampled = not load.command and entry["argv"] is None
+    return [
+        {
+            **entry,
+            "statuses": _choose_statuses(tool, load),
+            "during_load": is_sampled and not load.client_measured,
+            "volatile": list(load.volatile or ()),
+        }
+    ]
 
 
-def _choose_status(tool: Adapter, load: LoadSpec) -> int | None:
-    """Return the status that the load's own request must have; None if the load checks it.
+def _choose_statuses(tool: Adapter, load: LoadSpec) -> list[int] | None:
+    """Return the statuses that the load's own request may have; None if the tool reports each.
 
-    A check has one status, so with several good ones a tool that reports none is not checked. A
-    script decides itself.
+    A script decides itself.
     """
-    if load.command or tool.sheet.status_codes == "yes" or len(load.good_statuses) > 1:
-        return None
-    return load.good_statuses[0]
+    is_reported = bool(load.command) or tool.sheet.status_codes == "yes"
+    return None if is_reported else list(load.good_statuses)
 
 
 def _list_definition_checks(
@@ -79,6 +87,15 @@ def _list_definition_checks(
         _check(str(number), _fill_check(check, parameters), by_tcp, coding="identity", probe=None)
         for number, check in enumerate(spec.checks, 1)
     ]
+
+
+def _is_repeatable(check: Check, load: LoadSpec) -> bool:
+    """Return whether a check of the definition may also be sent during the load.
+
+    A request that changes something may not, and a client that is measured must not be disturbed.
+    """
+    is_safe = check.method in _SAFE_METHODS or load.protocol == "grpc"
+    return is_safe and not load.client_measured
 
 
 def _fill_check(check: Check, parameters: Mapping[str, Scalar]) -> Check:
@@ -110,9 +127,11 @@ def _check(
         "tls": load.tls,
         "argv": probe,
         "timeout_s": check.timeout_s,
-        "status": check.status,
+        "statuses": None if check.status is None else [check.status],
         "response_headers": {each.lower(): value for each, value in check.response_headers.items()},
         "response": check.response,
         "encoding": check.encoding,
         "grpc_status": check.grpc_status,
+        "during_load": _is_repeatable(check, load),
+        "volatile": [],
     }

@@ -142,7 +142,7 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     sha = trial.variant.commit.sha
     facts = stage.get_facts(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
-    started = [each for load in loads for each in tool.invocations(load, threads)]
+    started = [(load, each) for load in loads for each in tool.invocations(load, threads)]
     search = spec.load.search
     return {
         "id": str(trial.pk),
@@ -153,7 +153,7 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
         "ready": build_ready_check(spec, loads[0]),
         "checks": build_checks(spec, parameters, tool, loads[0]),
         "services": build_services(stage, spec, cpus, parameters),
-        "loads": [_load(each, loads[0].good_statuses) for each in started],
+        "loads": [_load(load, each) for load, each in started],
         "search": None if search is None else _search(search),
         "files": dict(tool.files(loads[0])),
         "tool": {
@@ -182,14 +182,16 @@ def _lengthen_first_warmup(
     return [first, *loads[1:]]
 
 
-def _load(started: Invocation, good_statuses: Sequence[int]) -> dict[str, Any]:
+def _load(load: LoadSpec, started: Invocation) -> dict[str, Any]:
     return {
         "argv": list(started.argv),
         "env": dict(started.env),
         "kind": started.kind,
         "wall_limit_s": started.wall_limit_s,
         "warmup_s": started.warmup_s,
-        "good_statuses": list(good_statuses),
+        "good_statuses": list(load.good_statuses),
+        "rate": None if load.searching else load.rate,
+        "at_once": load.at_once,
     }
 
 

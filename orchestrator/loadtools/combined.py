@@ -22,7 +22,7 @@ CAUSED_BY_LOAD = frozenset(
         "underdelivered", "transport_errors", "http_errors", "littles_law", "no_answers",
         "all_truncated", "target_unreachable", "empty_window", "no_steady_state", "server_died",
         "connections_missing", "response_size", "response_changed", "listen_overflow", "hung",
-        "warm_up_too_short",
+        "warm_up_too_short", "wrong_under_load", "body_changed", "answers_changed",
     }
 )  # fmt: skip
 #: Metrics that are averaged over loads, weighted by their number of responses.

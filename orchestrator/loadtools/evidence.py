@@ -37,6 +37,11 @@ class Evidence:
         return self.result.get("samples") or ()
 
     @property
+    def sampled(self) -> Sequence[Mapping[str, Any]]:
+        """Return the agent's own answers (ANSWER of agents/hostagent/protocol.py)."""
+        return (self.result.get("answers") or {}).get("seen") or ()
+
+    @property
     def before(self) -> Mapping[str, Mapping[str, Any]]:
         """Return ENVIRONMENT by host (agents/hostagent/monitoring/environment.py)."""
         return self.result.get("hosts") or {}

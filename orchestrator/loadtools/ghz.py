@@ -52,6 +52,7 @@ SHEET = Capabilities(
         "reports UNAVAILABLE with such a text counts as broken, and every DEADLINE_EXCEEDED is "
         "a timeout.",
         "ghz reports no bytes.",
+        "The agent samples only calls that the definition has among its checks.",
         f"ghz keeps the first {MAX_CALLS:,} calls.",
     ),
 )

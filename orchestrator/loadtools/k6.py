@@ -44,6 +44,7 @@ SHEET = Capabilities(
     keepalive_off=True,
     connect_timeout=False,
     warmup="inside",
+    body_lengths="partly",
     bytes_in="partly",
     reports_protocol="yes",
     caveats=(

@@ -72,7 +72,8 @@ class LoadSpec:
     expression that generates the path of each request, instead of `path`. h2 without TLS is prior
     knowledge. `compression`: the codings that the client accepts; None requests none.
     `response_bytes`: minimum and maximum body bytes of a good response, as received.
-    `good_statuses`: the HTTP statuses of good responses; scripts and gRPC have their own.
+    `good_statuses`: the statuses of good responses, of HTTP or gRPC; scripts have their own.
+    `volatile`: patterns of the parts of a body that may vary; None does not say what varies.
     `expected_rate` is an estimate of a closed loop's rate, which only limits rows and time.
     `command` and `parameters` are for the tool `script`. `client_measured`: the tool itself is
     measured.
@@ -103,6 +104,7 @@ class LoadSpec:
     compression: tuple[str, ...] | None = None
     response_bytes: tuple[int, int] | None = None
     good_statuses: tuple[int, ...] = (200,)
+    volatile: tuple[str, ...] | None = None
     expected_rate: float | None = None
     client_measured: bool = False
 
@@ -147,7 +149,8 @@ class Capabilities:
     connection. `open_loop`: sends on time regardless of responses, latency counts from the due
     time. `warmup`: `inside` the measured load (separated by the times of rows) or a separate start
     (`apart`). `distribution`: `rows` (each request with its time), `buckets` (the whole
-    distribution without times). `caveats` are facts that a reader of its values must know.
+    distribution without times). `body_lengths`: reports the length of each body. `caveats` are
+    facts that a reader of its values must know.
     """
 
     protocols: frozenset[tuple[Protocol, bool]]
@@ -166,6 +169,7 @@ class Capabilities:
     warmup: Literal["inside", "apart"] = "apart"
     distribution: Literal["rows", "buckets"] = "rows"
     status_codes: Knowledge = "yes"
+    body_lengths: Knowledge = "no"
     errors: Knowledge = "yes"
     bytes_in: Knowledge = "yes"
     bytes_out: Knowledge = "no"

@@ -35,13 +35,15 @@ SHEET = Capabilities(
     random_path=True,
     keepalive_off=True,
     warmup="inside",
+    body_lengths="yes",
     caveats=(
         "Latency is the time from sending the request to the end of the response. Over HTTP/1.1 "
         "the first request of a connection includes connecting, over HTTP/2 and HTTP/3 it does "
         "not. The warm-up excludes these requests.",
         "Errors have no time, so errors of the warm-up are counted too.",
         "HTTP/3 is experimental in oha and needs a build with that feature. Without a rate, oha "
-        "waits at the end until its connections have timed out, usually 30 s.",
+        "waits at the end until its connections have timed out, usually 30 s. The agent cannot "
+        "sample answers over HTTP/3.",
     ),
 )
 

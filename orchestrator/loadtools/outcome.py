@@ -69,9 +69,8 @@ def _check_http_errors(evidence: Evidence) -> Reason | None:
         return None
     total = evidence.ok.n + evidence.other.n
     good = " or ".join(map(str, evidence.spec.good_statuses))
-    bad = "OK" if evidence.spec.protocol == "grpc" else good
     return _build_reason(
-        "http_errors", f"{evidence.other.n} of {total} answers had a status other than {bad}"
+        "http_errors", f"{evidence.other.n} of {total} answers had a status other than {good}"
     )
 
 

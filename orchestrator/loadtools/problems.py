@@ -105,6 +105,10 @@ def _find_time_problems(spec: LoadSpec) -> list[Problem]:
     return problems
 
 
+def _has_known_answer(spec: LoadSpec) -> bool:
+    return spec.protocol != "h3" and (spec.random_path is None or spec.path != "/")
+
+
 def _request_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if spec.random_path is not None:
@@ -115,6 +119,9 @@ def _request_problems(spec: LoadSpec) -> list[Problem]:
         problems.append(("path", f"{spec.path!r}: spaces, control characters or # in it"))
     if not _METHOD.match(spec.method):
         problems.append(("method", f"{spec.method!r}: expected capital letters, such as GET"))
+    if spec.volatile is not None and not _has_known_answer(spec):
+        text = "needs a path, and another protocol than h3: the agent compares the answers itself"
+        problems.append(("expect.volatile", text))
     if spec.body is not None and "\x00" in spec.body:
         problems.append(("body", "a NUL character in it"))
     for place, (name, value) in enumerate(spec.headers):

@@ -26,7 +26,6 @@ from orchestrator.loadtools.model import (
 )
 from orchestrator.loadtools.validity import Evidence, judge
 
-GRPC_OK = 0
 #: The statuses of one load that become metrics, the most frequent ones first.
 MAX_STATUSES = 10
 
@@ -95,12 +94,11 @@ def _assemble_reading(
     load = _load_facts(spec, rows, result)
     window_end_s = report.ended_s or _find_window_end_s(load, rows, result)
     planned = _count_planned(load)
-    good_statuses = (*spec.good_statuses, GRPC_OK)
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_read_rows(ok, other, rows, load, window_end_s),
         **_compute_sent(spec, ok, load, window_end_s),
-        **_read_counts(report.by_status, errors, good_statuses),
+        **_read_counts(report.by_status, errors, spec.good_statuses),
         **compute_costs(rows, result, load),
         **{key: float(value) for key, value in (rows.get("tool_metrics") or {}).items()},
         **report.readings,

@@ -41,6 +41,7 @@ SHEET = Capabilities(
     warmup="inside",
     distribution="rows",
     status_codes="partly",
+    body_lengths="partly",
     errors="partly",
     bytes_in="partly",
     reports_protocol="partly",

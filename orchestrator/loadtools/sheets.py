@@ -18,9 +18,10 @@ same sheet rejects definitions that the tool cannot execute. The page *Load tool
 `GET /api/v1/load-tools` show it too, with the hosts that have the tool and its error against
 [known values](definitions.md#known). `manage.py loadtools > docs/load-tools.md` writes this page.
 
-Values that a tool does not report are unknown, never 0. [script-tool.md](script-tool.md) describes
-the input and output of `script`. [configuration.md](configuration.md#on-a-developers-machine)
-describes how to install the tools.
+Values that a tool does not report are unknown, never 0. *Does not detect itself* lists false
+answers that Pitwall detects with [requests of its own](validity.md#sampled-answers) instead.
+[script-tool.md](script-tool.md) describes the input and output of `script`.
+[configuration.md](configuration.md#on-a-developers-machine) describes how to install the tools.
 
 """
 _WARMUP = MappingProxyType(
@@ -35,6 +36,10 @@ _DISTRIBUTION = MappingProxyType(
         "rows": "each request, with its time",
         "buckets": "all requests, without their times: there are no slices of seconds",
     }
+)
+
+_UNKNOWN_LENGTHS = MappingProxyType(
+    {"no": "another length of the body", "partly": "another length of some bodies"}
 )
 
 
@@ -106,7 +111,18 @@ def _list_lines(sheet: Capabilities) -> list[tuple[str, str]]:
         ("Reports bytes sent", _REPORTS[sheet.bytes_out]),
         ("Reports the protocol", _format_reporting(sheet)),
         ("Verifies the certificate", _can(sheet.verifies_certificate)),
+        ("Does not detect itself", "; ".join(_list_undetected(sheet))),
     ]
+
+
+def _list_undetected(sheet: Capabilities) -> list[str]:
+    """Return the false answers that only the agent's own requests detect (docs/validity.md)."""
+    found = ["another body of the same length"]
+    if sheet.body_lengths != "yes":
+        found.append(_UNKNOWN_LENGTHS[sheet.body_lengths])
+    if sheet.status_codes != "yes":
+        found.append("some of the statuses")
+    return [*found, "the answer to another request", "connections that the server closes"]
 
 
 def _can(can: bool) -> str:

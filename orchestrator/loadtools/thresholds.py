@@ -158,6 +158,34 @@ _OF_THE_LOAD = (
         "read the check among the trial's files, and the server's log",
     ),
     _build_hard(
+        "wrong_under_load",
+        "Wrong answer to a check under load",
+        "The agent repeats the checks during the load. A server that answers them correctly only "
+        "before and after it did other work.",
+        "compare the server's answers with and without load; its log is among the trial's files",
+    ),
+    _build_hard(
+        "answer_mixed",
+        "Answer to another request",
+        "The server returned the x-request-id of each request before the load. An answer without "
+        "it belongs to another request.",
+        "check how the server assigns answers to connections",
+    ),
+    _build_hard(
+        "body_changed",
+        "Bodies of the answers",
+        "The definition says which parts of the body may vary. Other differences are other work.",
+        "check the server's answers under load, or correct load.expect.volatile",
+    ),
+    _build_soft(
+        "answers_changed",
+        "Sampled answers that differ under load",
+        "What was equal in several answers before the load differs during it. Pages that change "
+        "rarely may do this as well.",
+        "check the server's answers under load, or set load.expect.volatile",
+        cause="answers",
+    ),
+    _build_hard(
         "protocol",
         "Another protocol",
         "A connection that used another protocol measured something else.",
@@ -175,6 +203,15 @@ _OF_THE_LOAD = (
         "The answers under load have another size than those of the checks. Dynamic pages may do "
         "this as well.",
         "check the server's answers under load, or set response_bytes in the definition",
+        cause="answers",
+    ),
+    _build_soft(
+        "connections_closed",
+        "Connections that the server closed",
+        "The load wants to keep its connections. If the server closes them, connecting is part of "
+        "the load, and tools differ in whether latency includes it.",
+        "check the server's keep-alive, or set keepalive: false in the definition",
+        cause="tool",
     ),
     _build_hard(
         "connections_missing",

@@ -216,7 +216,7 @@ def _build_trial_provenance(
     kept = (
         "argv", "tool", "tool_cpus", "server_argv", "port", "port_checked", "rc", "signal",
         "wall_s", "load_started_at", "load_ended_at", "load_before", "usage", "hung",
-        "server_exit", "limits", "on", "checks", "peer_gap_s",
+        "server_exit", "limits", "on", "checks", "answers", "peer_gap_s",
     )  # fmt: skip
     load_result = {**result, **result["loads"][0]}
     long = [key for key in kept if not _is_short(load_result.get(key))]

@@ -19,7 +19,7 @@ from typing import Any
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
-from perf.fidelity import known_latency, summary
+from perf.fidelity import false_answers, known_latency, summary
 from perf.fidelity.direct import DirectRunError, run_directly
 from perf.fidelity.extent import FULL, KNOWN_FULL, KNOWN_SHORT, SHORT, Extent, KnownExtent
 from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
@@ -33,7 +33,7 @@ from perf.harness.seed import make_account
 from perf.harness.service_cpu import Services
 
 NAME = "fidelity"
-PARTS = ("pairs", "known")
+PARTS = ("pairs", "false", "known")
 Pairs = dict[Load, list[Pair]]
 
 
@@ -69,7 +69,9 @@ class Bench:
         self._loads = loads
 
     def run(self, part: str, order: random.Random) -> PartResult:
-        return self._compare_pairs(order) if part == "pairs" else self._measure_known()
+        if part == "pairs":
+            return self._compare_pairs(order)
+        return self._measure_known() if part == "known" else self._detect_false_answers()
 
     def _compare_pairs(self, order: random.Random) -> PartResult:
         pairs = self._run_pairs(order)
@@ -85,7 +87,7 @@ class Bench:
         errors = known_latency.measure_errors(
             self._pitwall,
             self._target,
-            [tool for tool in known_latency.LOADS if tool in self._programs],
+            self._list_tools(),
             self._known_extent,
         )
         return PartResult(
@@ -94,6 +96,10 @@ class Bench:
             table=known_latency.format_table(errors),
             details=known_latency.list_details(errors),
         )
+
+    def _list_tools(self) -> list[str]:
+        """Return the tools for the parts without pairs."""
+        return [tool for tool in known_latency.LOADS if tool in self._programs]
 
     def _run_pairs(self, order: random.Random) -> Pairs:
         """Repeat all loads in turns, so that a change of the machine affects all of them."""
@@ -105,6 +111,15 @@ class Bench:
                 pairs[load].append(pair)
                 print_progress(number + 1, load, pair)
         return pairs
+
+    def _detect_false_answers(self) -> PartResult:
+        detections = false_answers.measure_detections(self._pitwall, self._list_tools())
+        return PartResult(
+            measured=false_answers.get_measured(detections),
+            wanted=false_answers.build_requirements(detections),
+            table=false_answers.format_table(detections),
+            details={},
+        )
 
     def _measure_idle(self) -> float:
         """Return the CPU seconds per second of Pitwall's services without work."""
@@ -187,7 +202,7 @@ def parse() -> argparse.Namespace:
 def find_programs(parts: Sequence[str], loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
     """Return the tools that were found, and the names of the missing ones."""
     names = {load.tool for load in loads} if "pairs" in parts else set()
-    if "known" in parts:
+    if parts != ["pairs"]:
         names |= known_latency.LOADS.keys()
     paths = {tool: find_load_program(tool, os.environ) for tool in sorted(names)}
     here = {tool: path for tool, path in paths.items() if path is not None}

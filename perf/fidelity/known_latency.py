@@ -66,11 +66,9 @@ def measure_errors(
     """Measure each tool with each distribution, all distributions of a tool in one run."""
     errors = []
     for tool in tools:
-        slug = f"known-{tool}"
-        pitwall.save(slug, yaml.safe_dump(_build_definition(tool, target, extent.duration_s)))
+        source = yaml.safe_dump(_build_definition(tool, target, extent.duration_s))
         load_s = len(DELAYS) * extent.rounds * (extent.duration_s + WARMUP_S)
-        run = pitwall.run(slug, rounds=extent.rounds, load_s=load_s)
-        trials = list(Trial.objects.filter(job__run=run).select_related("case", "job__run"))
+        trials = pitwall.measure_cases(f"known-{tool}", source, rounds=extent.rounds, load_s=load_s)
         for delays in DELAYS:
             mine = [each for each in trials if each.case.parameters["delays"] == delays]
             errors += _compute_errors(pitwall, tool, delays, mine)

@@ -107,13 +107,13 @@ class Pitwall:
         _wait_for_end(run, GRACE_S)
         return self._reading(load, Trial.objects.get(job__run=run), samples)
 
-    def run(self, slug: str, *, rounds: int, load_s: float) -> Run:
-        """Measure all cases of a benchmark, and return the run; `load_s`: the time of its loads."""
+    def measure_cases(self, slug: str, source: str, *, rounds: int, load_s: float) -> list[Trial]:
+        """Measure all cases of this definition in one run; `load_s`: the time of all its loads."""
+        self.save(slug, source)
         run = self._create_run(slug, rounds=rounds)
         # Each trial adds its start and end.
         _wait_for_end(run, 2 * load_s + GRACE_S)
-        run.refresh_from_db()
-        return run
+        return list(Trial.objects.filter(job__run=run).select_related("case", "job__run"))
 
     def read_file(self, trial: Trial, name: str) -> str:
         """Return the text of a file of a trial."""

@@ -1,10 +1,10 @@
 """Checks as the agent asks them, of a server on this machine."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent.http.checks import run_check
+from agents.hostagent.http.checks import build_checked
+from agents.hostagent.http.sending import build_target, send_once
 from agents.hostagent.step.plan import Check, Expected
 from tests.support.webservers import LOOPBACK
 
@@ -21,7 +21,7 @@ def a_check(**changes: Any) -> Check:
         "tls": False,
         "timeout_s": 10.0,
         "argv": None,
-        "status": None,
+        "statuses": None,
         "response_headers": {},
         "response": None,
         "encoding": None,
@@ -37,13 +37,10 @@ def expecting(kind: str, value: str | int, **changes: Any) -> Check:
 def checked(
     port: int, check: Check, ca: Path | None = None, address: str = LOOPBACK
 ) -> dict[str, Any]:
-    return run_check(address, port, check, ca, no_tool)
+    target = build_target(address, port, ca, tls=check.tls)
+    return build_checked(check, send_once(target, check))
 
 
 def problem(port: int, check: Check, ca: Path | None = None, address: str = LOOPBACK) -> str | None:
     message: str | None = checked(port, check, ca, address)["problem"]
     return message
-
-
-def no_tool(argv: Sequence[str]) -> Mapping[str, Any]:
-    raise AssertionError(f"the load tool was asked: {argv}")

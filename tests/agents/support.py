@@ -224,11 +224,13 @@ def a_check(**changes: Any) -> dict[str, Any]:
         "tls": False,
         "timeout_s": 5,
         "argv": None,
-        "status": 200,
+        "statuses": [200],
         "response_headers": {},
         "response": {"text": "Hello, World!"},
         "encoding": None,
         "grpc_status": None,
+        "during_load": False,
+        "volatile": [],
     }
     return {**plain, **changes}
 
@@ -263,6 +265,8 @@ def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
         "wall_limit_s": 20.0,
         "warmup_s": 0.0,
         "good_statuses": [200],
+        "rate": None,
+        "at_once": 4,
     }
     return {"argv": words, **plain, **changes}
 

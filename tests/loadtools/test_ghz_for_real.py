@@ -13,7 +13,14 @@ CALL = GrpcCall(
     method="helloworld.Greeter/SayHello", proto="helloworld.proto", data={"name": "Bob"}
 )
 LOAD = LoadSpec(
-    path="/", connections=2, streams=2, duration_s=0.5, warmup_s=0.2, protocol="grpc", grpc=CALL
+    path="/",
+    connections=2,
+    streams=2,
+    duration_s=0.5,
+    warmup_s=0.2,
+    protocol="grpc",
+    grpc=CALL,
+    good_statuses=(0,),
 )
 
 

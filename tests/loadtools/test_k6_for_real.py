@@ -76,7 +76,7 @@ def test_the_server_receives_the_defined_request(tmp_path):
 def test_a_count_of_calls_over_tls_is_counted_without_its_warm_up(tmp_path):
     spec = replace(
         LOAD, protocol="grpc", grpc=CALL, tls=True, duration_s=None, requests=30,
-        headers=(("x", "1"),),
+        headers=(("x", "1"),), good_statuses=(0,),
     )  # fmt: skip
     with serving("target.py", *with_tls(tmp_path)) as port:
         reading, rows, _ = ran("k6", spec, port, tmp_path)

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def parsed(tmp_path):
     def parse(name, *, warmup_s=0.0):
         raw = shutil.copy(GOLDEN / f"{name}.csv", tmp_path / "rows.raw")
         out = shutil.copy(GOLDEN / f"{name}.json", tmp_path / "tool.json")
-        rows = read(tmp_path, out, raw, warmup_s)
+        rows = read(tmp_path, out, raw, warmup_s, get_spec(name).good_statuses)
         return K6().parse(get_spec(name), out.read_bytes(), rows, RESULT), rows
 
     return parse
@@ -36,7 +37,7 @@ def parsed(tmp_path):
 
 def get_spec(name):
     if name.startswith("grpc"):
-        return LoadSpec(path="/", connections=2, requests=20, protocol="grpc", grpc=CALL)
+        return replace(SPEC, requests=20, protocol="grpc", grpc=CALL, good_statuses=(0,))
     return SPEC
 
 

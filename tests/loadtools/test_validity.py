@@ -11,6 +11,8 @@ from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpe
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.loadtools.validity import drop_reasons, judge, tolerate_neighbours
 
+from .sampled import answer, phases
+
 NOTHING = Distribution()
 PINNED = {"server": {"cpus": [0]}, "tool": {"cpus": [1]}}
 
@@ -93,6 +95,10 @@ def opened(most: int | None, **changes: Any) -> dict[str, Any]:
     )}  # fmt: skip
 
 
+def sampled(*seen: dict[str, Any]) -> dict[str, Any]:
+    return {"result": {"answers": {"seen": seen}}}
+
+
 OPEN = {"model": "open", "rate": 1000.0}
 SHARED = {"server": {"cpus": [0, 1]}, "tool": {"cpus": [1, 2]}}
 FREE = {"server": {"cpus": None}, "tool": {"cpus": None}}
@@ -124,6 +130,31 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "check_failed",
         {"result": {"checks": [{"name": "b", "when": "after", "problem": "status 500"}]}},
         {"result": {"checks": [{"name": "b", "when": "after", "problem": None}]}},
+    ),
+    (
+        "wrong_under_load",
+        sampled(answer("during", problem="status 500")),
+        sampled(answer("during")),
+    ),
+    (
+        "answer_mixed",
+        sampled(answer("before", echoes=True), answer("during", echoes=False)),
+        sampled(answer("before", echoes=True), answer("during", echoes=True)),
+    ),
+    (
+        "body_changed",
+        {"spec": spec(volatile=()), **sampled(*phases("xx", "xy", "x"))},
+        {"spec": spec(volatile=()), **sampled(*phases("xx", "xx", "x"))},
+    ),
+    (
+        "answers_changed",
+        sampled(*phases("xx", "xy", "x")),
+        sampled(*phases("xy", "xz", "x")),
+    ),
+    (
+        "connections_closed",
+        sampled(answer("during", closes=True)),
+        {"spec": spec(keepalive=False), **sampled(answer("during", closes=True))},
     ),
     ("link_stalled", {"result": {"peer_gap_s": 3.1}}, {"result": {"peer_gap_s": 3.0}}),
     ("quota_refused", {"result": {"limits": {**PINNED, **REFUSED}}}, {}),

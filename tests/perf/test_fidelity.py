@@ -28,3 +28,9 @@ def test_errors_at_known_latencies_are_reported_for_every_tool():
     assert keys <= measured.keys()
     # No tool can measure less than the server waited.
     assert all(measured[key] > -0.02 for key in keys if key.endswith("p50_error"))
+
+
+def test_detected_false_answers_are_counted_for_every_tool():
+    measured = run_benchmark("fidelity", "--part", "false", "--short", timeout_s=500)["measured"]
+    assert measured.keys() == {f"{tool}_false_answers_detected" for tool in LOADS}
+    assert all(0 <= value <= 1 for value in measured.values())

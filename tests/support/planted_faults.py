@@ -23,6 +23,8 @@ from tests.support.factories import (
 )
 
 SERVERS = Path(__file__).parent / "servers"
+FILES = ("lying.py", "falling_back.py", "false_answers.py")
+PROTO = Path(__file__).parents[2] / "perf/fidelity/server/hello.proto"
 #: The server of each commit; a liar has the fault that the case names.
 CHARACTERS = ("honest", "liar", "late", "queues", "freezes")
 DEFINITION = """
@@ -54,13 +56,19 @@ class Laboratory:
     shas: dict[str, str]
 
     def measure(
-        self, slug: str, source: str, *, baseline: str = "honest", contender: str = "liar"
+        self,
+        slug: str,
+        source: str,
+        *,
+        baseline: str = "honest",
+        contender: str = "liar",
+        timeout_s: float = 180,
     ) -> Run:
         """Run one round of both commits, to its end."""
         make_definition(self.member, self.project, slug=slug, source=source)
         shas = [self.shas[baseline], self.shas[contender]]
         run = make_run(self.member, shas, benchmark=slug, rounds=1)
-        return self.engine.finish(run, timeout_s=180)
+        return self.engine.finish(run, timeout_s=timeout_s)
 
     def commit(self, character: str) -> Commit:
         return Commit.objects.get(sha=self.shas[character])
@@ -75,7 +83,7 @@ class Laboratory:
             variant__commit__sha=self.shas[character],
             case__parameters__contains=parameters,
         )
-        assert trial.state == "measured", trial.message
+        assert trial.state == "measured", (trial.state, trial.message, run.message)
         return trial
 
     def pair(self, run: Run, **parameters: str) -> tuple[Trial, Trial]:
@@ -116,7 +124,8 @@ class Laboratory:
 
 
 def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:
-    servers = {name: (SERVERS / name).read_text() for name in ("lying.py", "falling_back.py")}
+    servers = {name: (SERVERS / name).read_text() for name in FILES}
+    servers["hello.proto"] = PROTO.read_text()
     versions = [{**servers, "character": name} for name in CHARACTERS]
     project, shas = make_project(team.alice, folder / "origin", versions)
     make_local_host(team.alice)

@@ -35,6 +35,7 @@ class TrialProcess:
     def __init__(self, name: str, child: Child, address: str, port: int, log: Path) -> None:
         self.name = name
         self.port_checked: Optional[bool] = None
+        self.first_answer_s: Optional[float] = None
         self.child = child
         self.address = address
         self.port = port

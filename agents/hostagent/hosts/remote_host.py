@@ -29,6 +29,7 @@ class RemoteProcess:
     ):
         self.name = name
         self.port_checked: Optional[bool] = None
+        self.first_answer_s: Optional[float] = None
         self.address = follower.address
         self.port: int = started["port"]
         self.argv: list[str] = started["argv"]

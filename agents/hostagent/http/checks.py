@@ -1,34 +1,26 @@
-"""Send the request of a check over HTTP/1.1, HTTP/2 or gRPC, and compare the response."""
+"""The result of a check, and whether a server is ready."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
 
-from ..platform.ports import format_host
 from ..step.plan import Check, Expected, Ready
 from .connection import create_tls_context, open_connection
-from .expectations import find_problem
-from .messages import Request, Response, ResponseError
+from .expectations import accepts_status, find_problem, format_statuses
+from .messages import Response, ResponseError
+from .sending import build_target, import_protocol, send_once
 
 #: Sends one request over HTTP/3 with the load tool; returns {"status": …, "length": …}.
 RequestByTool = Callable[[Sequence[str]], Mapping[str, Any]]
 
 _READY_TIMEOUT_S = 5.0
-#: Loaded only when needed: loading HTTP/2 takes longer than the rest of the agent's start.
-_PROTOCOL_MODULES = {"h1": ".http1", "h2": ".http2", "grpc": ".grpc"}
 
 
-def run_check(
-    address: str, port: int, check: Check, ca: Optional[Path], request_by_tool: RequestByTool
-) -> dict[str, Any]:
-    """Return CHECKED of protocol.py without "when". OSError without any response."""
-    if check.protocol == "h3":
-        return _check_by_tool(check, request_by_tool)
-    response = _send_request(address, port, check, ca)
+def build_checked(check: Check, response: Response) -> dict[str, Any]:
+    """Return CHECKED of protocol.py without "when"."""
     body = None if response.status is None else response.body or b""
     return {
         "name": check.name,
@@ -59,13 +51,14 @@ def find_ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]
         tls=ready.tls,
         timeout_s=timeout_s,
         argv=None,
-        status=ready.status,
+        statuses=(ready.status,),
         response_headers={},
         response=None if ready.body is None else Expected("text", ready.body),
         encoding=None,
         grpc_status=0,
     )
-    problem = find_problem(check, _send_request(address, port, check, ca))
+    target = build_target(address, port, ca, tls=ready.tls)
+    problem = find_problem(check, send_once(target, check))
     return None if problem is None else f"{problem} for {_describe_request(ready)}"
 
 
@@ -77,7 +70,7 @@ def _find_connection_problem(
     address: str, port: int, ready: Ready, timeout_s: float, ca: Optional[Path]
 ) -> Optional[str]:
     tls = create_tls_context(ca) if ready.tls else None
-    protocol_module = _import_protocol(ready.protocol)
+    protocol_module = import_protocol(ready.protocol)
     try:
         connection = open_connection(address, port, timeout_s, tls, protocol_module.ALPN)
         connection.close()
@@ -87,29 +80,11 @@ def _find_connection_problem(
     return None
 
 
-def _send_request(address: str, port: int, check: Check, ca: Optional[Path]) -> Response:
-    tls = create_tls_context(ca) if check.tls else None
-    protocol_module = _import_protocol(check.protocol)
-    authority = f"{format_host(address)}:{port}"
-    request = Request(authority, check.method, check.path, check.headers, check.body)
-    try:
-        connection = open_connection(address, port, check.timeout_s, tls, protocol_module.ALPN)
-        try:
-            protocol_module.check_protocol(connection)
-            response: Response = protocol_module.send_request(connection, request)
-            return response
-        finally:
-            connection.close()
-    except ResponseError as fault:
-        return Response(protocol=fault.protocol, fault=str(fault))
+def check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, Any]:
+    """Return CHECKED without "when" from the load tool's response to an HTTP/3 request.
 
-
-def _import_protocol(protocol: str) -> Any:
-    return import_module(_PROTOCOL_MODULES[protocol], __package__)
-
-
-def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, Any]:
-    """Return CHECKED from the load tool's response; only its status and length are known."""
+    Only its status and length are known.
+    """
     response = request_by_tool(check.argv or ())
     status, length = response["status"], response["length"]
     return {
@@ -126,8 +101,8 @@ def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, An
 def _find_tool_problem(check: Check, status: Optional[int], length: Optional[int]) -> Optional[str]:
     if status is None:
         return "no response that the load tool could read over HTTP/3"
-    if check.status not in (None, status):
-        return f"status {status} instead of {check.status}"
+    if not accepts_status(check, status):
+        return f"status {status} instead of {format_statuses(check)}"
     if check.response is None or check.response.kind != "length" or check.response.value == length:
         return None
     if length is None:

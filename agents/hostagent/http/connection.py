@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import select
 import socket
 import ssl
 import time
@@ -47,6 +49,23 @@ class Connection:
     def makefile(self, *_mode: object) -> io.BufferedReader:
         """Return a file for http.client to read from."""
         return io.BufferedReader(_RawReader(self))
+
+    def ends_within(self, seconds: float) -> bool:
+        """Return whether the server ends the connection within this time; with TLS unknown, False.
+
+        Call it after a whole response.
+        """
+        if self.tls or not select.select([self._sock], [], [], seconds)[0]:
+            return False
+        try:
+            return not self._sock.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return True
+
+    def abort(self) -> None:
+        """End the operation in which another thread waits, with an OSError there."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._sock.close()

@@ -28,14 +28,22 @@ def find_problem(check: Check, response: Response) -> Optional[str]:
     return "; ".join(_iterate_problems(check, response)) or None
 
 
+def accepts_status(check: Check, status: int) -> bool:
+    return check.statuses is None or status in check.statuses
+
+
+def format_statuses(check: Check) -> str:
+    return " or ".join(map(str, check.statuses or ()))
+
+
 def _iterate_problems(check: Check, response: Response) -> Iterator[str]:
     if response.fault is not None:
         yield response.fault
     if response.status is None:
         return
-    if check.status not in (None, response.status):
+    if not accepts_status(check, response.status):
         excerpt = _format_excerpt(response)
-        yield f"status {response.status} instead of {check.status}, with {excerpt}"
+        yield f"status {response.status} instead of {format_statuses(check)}, with {excerpt}"
         return
     if response.grpc_status is not None and check.grpc_status not in (None, response.grpc_status):
         message = response.trailers.get("grpc-message", "")

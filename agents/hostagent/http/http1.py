@@ -66,7 +66,7 @@ def _needs_length(request: Request, names: set[str]) -> bool:
 
 
 def _read(response: http.client.HTTPResponse) -> Response:
-    headers = join_headers(response.getheaders())
+    headers, closes = join_headers(response.getheaders()), response.will_close
     body, fault = _read_body(response)
     return Response(
         protocol="h1",
@@ -74,6 +74,7 @@ def _read(response: http.client.HTTPResponse) -> Response:
         headers=headers,
         body=body,
         encoding=get_content_encoding(headers),
+        closes=closes,
         fault=fault,
     )
 

@@ -24,7 +24,8 @@ class Request(NamedTuple):
 class Response(NamedTuple):
     """`body`: without chunks and frames, but with its content coding.
 
-    Header names are in lower case. `fault`: why the response is invalid or incomplete. Parts that
+    Header names are in lower case. `closes`: whether the server announces that it ends the
+    connection, with HTTP/1.1 only. `fault`: why the response is invalid or incomplete. Parts that
     were not received are None.
     """
 
@@ -35,6 +36,7 @@ class Response(NamedTuple):
     body: Optional[bytes] = None
     encoding: Optional[str] = None
     grpc_status: Optional[int] = None
+    closes: Optional[bool] = None
     fault: Optional[str] = None
 
 

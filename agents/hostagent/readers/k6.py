@@ -60,7 +60,7 @@ def read(
     stop_ns = _parse_duration_ns(load)
     for request in rows.requests(load["rate"]):
         if request.start_ns < stop_ns:
-            _add(counter, request, (0,) if rows.is_grpc else good_statuses)
+            _add(counter, request, good_statuses)
     return counter.rows_json(
         n=rows.answered,
         percentiles=rows.extremes(),

@@ -13,6 +13,8 @@ LOOPBACK = "127.0.0.1"
 SERVER = "server"
 #: The reader of a script in place of a load tool (docs/script-tool.md).
 SCRIPT = "script"
+#: The name of the check with the request of the load.
+OWN_CHECK = "load"
 
 
 class Limits(NamedTuple):
@@ -77,7 +79,8 @@ class Expected(NamedTuple):
 class Check(NamedTuple):
     """One request to the server and the expected response; None is reported but not checked.
 
-    `argv`: the load tool's command line for the request, with HTTP/3 only.
+    `argv`: the load tool's command line for the request, with HTTP/3 only. `during_load`: whether
+    it is also sent while a load runs. `volatile`: patterns of the parts of the body that may vary.
     """
 
     name: str
@@ -89,11 +92,13 @@ class Check(NamedTuple):
     tls: bool
     timeout_s: float
     argv: Optional[tuple[str, ...]]
-    status: Optional[int]
+    statuses: Optional[tuple[int, ...]]
     response_headers: Mapping[str, str]
     response: Optional[Expected]
     encoding: Optional[str]
     grpc_status: Optional[int]
+    during_load: bool = False
+    volatile: tuple[str, ...] = ()
 
 
 class Server(NamedTuple):
@@ -122,7 +127,8 @@ class Service(NamedTuple):
 class Load(NamedTuple):
     """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure.
 
-    `good_statuses`: the HTTP statuses that count as good.
+    `good_statuses`: the HTTP statuses that count as good, or those of gRPC. `rate`: requests per
+    second of an open load. `at_once`: concurrent requests of a closed one.
     """
 
     argv: tuple[str, ...]
@@ -131,6 +137,8 @@ class Load(NamedTuple):
     wall_limit_s: float
     warmup_s: float
     good_statuses: tuple[int, ...]
+    rate: Optional[float] = None
+    at_once: int = 1
 
 
 class Objective(NamedTuple):

@@ -137,11 +137,13 @@ def _check(node: Node) -> Check:
         tls=node["tls"].truth(),
         timeout_s=node["timeout_s"].number(),
         argv=node["argv"].optional(Node.texts),
-        status=node["status"].optional(Node.whole),
+        statuses=node["statuses"].optional(Node.wholes),
         response_headers=node["response_headers"].mapping(),
         response=node["response"].optional(_parse_expected),
         encoding=node["encoding"].optional(Node.text),
         grpc_status=node["grpc_status"].optional(Node.whole),
+        during_load=node["during_load"].truth(),
+        volatile=node["volatile"].texts(),
     )
 
 
@@ -175,7 +177,23 @@ def _load(node: Node) -> Load:
         wall_limit_s=node["wall_limit_s"].number(),
         warmup_s=node["warmup_s"].number(),
         good_statuses=node["good_statuses"].wholes(),
+        rate=node["rate"].optional(_parse_positive),
+        at_once=_parse_positive_whole(node["at_once"]),
     )
+
+
+def _parse_positive(node: Node) -> float:
+    value = node.number()
+    if value <= 0:
+        raise node.wrong("more than 0")
+    return value
+
+
+def _parse_positive_whole(node: Node) -> int:
+    value = node.whole()
+    if value < 1:
+        raise node.wrong("1 or more")
+    return value
 
 
 def _search(node: Node) -> Search:

@@ -60,6 +60,8 @@ def _measure_probe(
         return _discard_probe(
             context, number, rate, TrialFailed("tool_failed", why, loaded.files.output())
         )
+    if loaded.problem is not None:
+        return ProbeRecord(number, rate, Verdict(False, f"wrong answer: {loaded.problem}"))
     return ProbeRecord(number, rate, _evaluate_probe(context, wanted, loaded, rate))
 
 

@@ -25,8 +25,12 @@ class NotReady(Exception):
 
 def await_ready(
     process: AnyProcess, ready: Ready, heartbeat: Callable[[], None], ca: Optional[Path] = None
-) -> None:
-    """Poll the process until it responds as the plan expects; NotReady after its timeout."""
+) -> float:
+    """Poll the process until it responds as the plan expects; NotReady after its timeout.
+
+    Return how many seconds its first response took.
+    """
+    first_s: Optional[float] = None
     deadline = time.monotonic() + ready.timeout_s
     wrong: Optional[str] = None
     while time.monotonic() < deadline:
@@ -34,14 +38,17 @@ def await_ready(
         if code is not None:
             cause = describe_exit(code)
             raise NotReady("ended", f"ended with {cause} before it answered; its output follows")
+        began = time.monotonic()
         try:
             wrong = find_ready_problem(process.address, process.port, ready, ca)
         except OSError:
             heartbeat()
             time.sleep(POLL_S)
             continue
+        if first_s is None:
+            first_s = time.monotonic() - began
         if wrong is None:
-            return
+            return first_s
         heartbeat()
         time.sleep(POLL_S)
     if wrong is not None:

@@ -106,7 +106,7 @@ def _start_until_ready(
     for _ in range(STARTS):
         process = all_hosts.start(trial, name, placeholders)
         try:
-            await_ready(
+            process.first_answer_s = await_ready(
                 process, ready, all_hosts.heartbeat, get_ca_file(all_hosts.step, all_hosts.plan)
             )
             _check_port(process, fixed=program.port is not None)

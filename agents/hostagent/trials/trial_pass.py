@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from ..builds import installs
+from ..http.answers import AFTER, BEFORE, AnswerLog
 from ..load.load_output import LoadFiles, check_exit_code, get_measured_files, get_unmeasured_files
 from ..load.load_runner import LoadOutcome
 from ..paths import get_tree_dir
@@ -15,15 +16,19 @@ from ..platform.ports import format_host
 from ..platform.processes import Child
 from ..sandbox.tls_files import list_tls_placeholders
 from ..step.plan import Load
+from .answer_sampler import AnswerSampler
 from .pass_context import PassContext
 from .services import TrialProcesses, run_processes
-from .trial_checks import run_checks
+from .trial_checks import TrialChecks
 
 _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 
 
 class LoadRecord(NamedTuple):
-    """A measured load. `costs`: "usage", "samples", "interference" of LOADED, and "load_before"."""
+    """A measured load. `costs`: "usage", "samples", "interference" of LOADED, and "load_before".
+
+    `answers`: ANSWERS of protocol.py. `problem`: that of a check during the load.
+    """
 
     load: Load
     outcome: LoadOutcome
@@ -31,6 +36,8 @@ class LoadRecord(NamedTuple):
     gap_s: Optional[float]
     files: LoadFiles
     rate: Optional[float]
+    answers: Mapping[str, Any]
+    problem: Optional[str] = None
 
     def as_json(self) -> dict[str, Any]:
         """Return LOADED of protocol.py."""
@@ -45,6 +52,7 @@ class LoadRecord(NamedTuple):
             "hung": outcome.hung,
             **{key: self.costs[key] for key in ("usage", "samples", "interference")},
             "peer_gap_s": self.gap_s,
+            "answers": self.answers,
         }
 
 
@@ -70,13 +78,24 @@ def run_pass(context: PassContext, record: PassRecord) -> None:
         record.port, record.server_argv = processes.server.port, processes.server.argv
         record.port_checked = processes.server.port_checked
         placeholders = _list_placeholders(context, processes)
-        checks = run_checks(context, processes, placeholders, "before")
-        loads = _run_loads(context, processes, placeholders, len(record.loads))
-        checks += run_checks(context, processes, placeholders, "after")
+        trial_checks = TrialChecks(context, processes, placeholders)
+        checks = trial_checks.run(BEFORE)
+        loads = _run_loads(context, processes, placeholders, len(record.loads), trial_checks)
+        checks += trial_checks.run(AFTER)
         context.report_phase("stopping")
     record.checks = checks
-    record.loads += loads
+    record.loads += _add_answers(loads, trial_checks.log, context)
     record.limits = {**processes.limits(), "tool": loads[-1].outcome.limits}
+
+
+def _add_answers(loads: list[LoadRecord], log: AnswerLog, context: PassContext) -> list[LoadRecord]:
+    log.judge(context.all_hosts.heartbeat)
+    return [
+        loaded._replace(
+            answers={**loaded.answers, **log.as_json(number)}, problem=log.find_problem(number)
+        )
+        for number, loaded in enumerate(loads)
+    ]
 
 
 def _list_placeholders(context: PassContext, processes: TrialProcesses) -> dict[str, str]:
@@ -98,16 +117,23 @@ def _list_placeholders(context: PassContext, processes: TrialProcesses) -> dict[
 
 
 def _run_loads(
-    context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], first: int
+    context: PassContext,
+    processes: TrialProcesses,
+    placeholders: Mapping[str, str],
+    first: int,
+    checks: TrialChecks,
 ) -> list[LoadRecord]:
-    """Run all loads in order; `first` is the number of the first measured one."""
+    """Run all loads in order; `first` is the number of the first measured one in the trial."""
     loads: list[LoadRecord] = []
     context.progress.begin_loads()
     for load in context.trial.loads:
         context.report_phase(_describe_phase(context, load, len(loads)))
         if load.kind == "measure":
             files = get_measured_files(context.folder, first + len(loads))
-            loads.append(_run_measured_load(context, load, processes, placeholders, files))
+            with checks.sample(load, len(loads)) as sampler:
+                loads.append(
+                    _run_measured_load(context, load, processes, placeholders, files, sampler)
+                )
         else:
             files = get_unmeasured_files(context.folder, "unmeasured")
             context.run_load(
@@ -133,14 +159,17 @@ def _run_measured_load(
     processes: TrialProcesses,
     placeholders: Mapping[str, str],
     files: LoadFiles,
+    sampler: AnswerSampler,
 ) -> LoadRecord:
     monitor = context.all_hosts.monitor(context.trial, processes.running)
 
     def while_running(tool: Child, seconds: float) -> None:
         context.all_hosts.heartbeat()
         monitor(tool, seconds)
+        sampler.begin()
 
     outcome = context.run_load(load, placeholders, files, while_running)
+    sampler.end()
     gap_s = context.all_hosts.gap_s()
     costs = monitor.end(outcome.cpu_s)
-    return LoadRecord(load, outcome, costs, gap_s, files, context.rate)
+    return LoadRecord(load, outcome, costs, gap_s, files, context.rate, sampler.as_json())

@@ -13,6 +13,7 @@ from orchestrator.core.errors import GoneError, InvalidRequestError, NotFoundErr
 from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
 from orchestrator.loadtools.model import PROTOCOL_TITLES
 from orchestrator.loadtools.registry import TOOLS
+from orchestrator.loadtools.sampled_answers import describe_first_answer, select_during
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.measurements.distributions import (
     compute_curve,
@@ -43,8 +44,11 @@ from orchestrator.web.trials.environment import build_host_environments
 
 #: Shown separately, above the rest of the provenance.
 _SHOWN_SEPARATELY = frozenset(
-    {"argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "protocol"}
-)
+    {
+        "argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "answers",
+        "protocol",
+    }
+)  # fmt: skip
 #: Default percentiles of a distribution.
 _DEFAULT_PERCENTILES = "50, 90, 99, 99.9"
 #: Labels for protocols as the agent and the load tools name them.
@@ -74,6 +78,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "label": LATENCY_LABELS[details.model] if details.model else None,
         **_build_metric_context(details),
         **_build_protocol_context(details),
+        **_build_answers_context(record.provenance),
         "costs": list_costs(record, details.values, result) if details.measurements else [],
         "hosts": build_host_environments(
             build_environments(record, result), {parse_code(r) for r in record.reasons}
@@ -149,6 +154,20 @@ def _build_protocol_context(details: TrialDetails) -> Mapping[str, Any]:
         "requested_protocol": PROTOCOL_TITLES[load.protocol, load.tls] if load else None,
         "protocol_spoken": _PROTOCOL_NAMES.get(spoken, spoken) if spoken else None,
         "other_protocol": bool(load and spoken and spoken != load.protocol),
+    }
+
+
+def _build_answers_context(provenance: Facts) -> Mapping[str, Any]:
+    """Return the checks in the order of time, with the sampled answers of the first load."""
+    answers, checks = provenance.get("answers") or {}, provenance.get("checks") or []
+    before = [each for each in checks if each["when"] == "before"]
+    sampled = [{**each, "name": each["check"]} for each in select_during(answers)]
+    after = [each for each in checks if each["when"] != "before"]
+    return {
+        "checks": [*before, *sampled, *after],
+        "answer_notes": describe_first_answer(answers),
+        "sampled_count": answers.get("sent"),
+        "unanswered_count": answers.get("unanswered"),
     }
 
 

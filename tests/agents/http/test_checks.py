@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.hostagent.http.checks import run_check
+from agents.hostagent.http.checks import check_by_tool
 from agents.hostagent.http.messages import BODY_LIMIT
 from tests.agents.checking import a_check, checked, expecting, problem
 from tests.support.webservers import LOOPBACK, Reply, Site, http1, saying, serving
@@ -54,7 +54,7 @@ def port(site: Site) -> Iterator[int]:
 
 def test_check_reports_a_correct_response(port: int) -> None:
     check = a_check(
-        status=200, response_headers={"content-type": "text/plain"}, encoding="identity"
+        statuses=(200,), response_headers={"content-type": "text/plain"}, encoding="identity"
     )
     assert checked(port, check) == {
         "name": "load",
@@ -113,7 +113,7 @@ def test_check_reports_a_wrong_body(
 
 
 def test_check_reports_the_body_of_a_wrong_status(port: int) -> None:
-    check = expecting("text", TEXT, path="/broken", status=200)
+    check = expecting("text", TEXT, path="/broken", statuses=(200,))
     assert problem(port, check) == ("status 500 instead of 200, with body 'the database is locked'")
 
 
@@ -136,7 +136,7 @@ def test_check_ignores_what_has_no_expectation(port: int) -> None:
 
 
 def test_check_reports_where_a_body_ends_too_early(port: int) -> None:
-    result = checked(port, expecting("text", TEXT, path="/short", status=200))
+    result = checked(port, expecting("text", TEXT, path="/short", statuses=(200,)))
     assert result["problem"] == "a body that ends after 5 of 13 bytes"
     assert (result["status"], result["length"]) == (200, 5)
 
@@ -205,9 +205,9 @@ def test_check_raises_if_nothing_listens(protocol: str) -> None:
 
 
 def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
-    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
+    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), statuses=(200,))
     response = {"status": 200, "length": 13, "protocol": "h2"}
-    assert run_check(LOOPBACK, 9, check, None, lambda _argv: response)["protocol"] == "h2"
+    assert check_by_tool(check, lambda _argv: response)["protocol"] == "h2"
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,9 @@ def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
 def test_http3_is_checked_by_the_load_tool(
     statuses: dict[str, int | None], message: str | None
 ) -> None:
-    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
+    check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), statuses=(200,))
     commands = []
-    result = run_check(LOOPBACK, 9, check, None, lambda argv: commands.append(argv) or statuses)
+    result = check_by_tool(check, lambda argv: commands.append(argv) or statuses)
     assert commands == [("tool", "url")]
     assert result["problem"] == message
     assert result["protocol"] == ("h3" if statuses["status"] else None)

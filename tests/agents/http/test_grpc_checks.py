@@ -43,7 +43,9 @@ REPLIES = {
     "/page": Reply(headers=(("content-type", "text/html"),), body=b"<html>"),
     "/reset": Reply(headers=GRPC, trailers=OK, reset=True),
 }
-UNARY = a_check(protocol="grpc", method="POST", path=CALL, body=ASKED, status=200, grpc_status=0)
+UNARY = a_check(
+    protocol="grpc", method="POST", path=CALL, body=ASKED, statuses=(200,), grpc_status=0
+)
 
 
 @pytest.fixture(scope="module")

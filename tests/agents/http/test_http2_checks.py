@@ -28,7 +28,7 @@ REPLIES = {
     "/long": Reply(body=b"x" * 300_000),
     "/huge": Reply(body=bytes(BODY_LIMIT + 1)),
 }
-H2 = a_check(protocol="h2", status=200)
+H2 = a_check(protocol="h2", statuses=(200,))
 H2_TLS = H2._replace(tls=True)
 
 
@@ -97,7 +97,7 @@ def test_http2_check_reads_no_more_than_16_mib(h2c: int) -> None:
 
 
 def test_http2_check_accepts_a_response_without_a_body(h2c: int) -> None:
-    result = checked(h2c, H2._replace(path="/empty", status=204))
+    result = checked(h2c, H2._replace(path="/empty", statuses=(204,)))
     assert (result["problem"], result["length"]) == (None, 0)
     assert problem(h2c, H2._replace(method="HEAD")) is None
 

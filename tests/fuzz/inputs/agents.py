@@ -291,7 +291,7 @@ _EXPECTED = (None, Expected("text", "hello"), Expected("length", 5), Expected("s
 def _check(expected: Expected | None) -> Check:
     return Check(
         name="x", method="GET", path="/", headers=(), body=None, protocol="h1", tls=False,
-        timeout_s=5, argv=None, status=200, response_headers={"content-type": "text/plain"},
+        timeout_s=5, argv=None, statuses=(200,), response_headers={"content-type": "text/plain"},
         response=expected, encoding=None, grpc_status=0,
     )  # fmt: skip
 
