@@ -11,11 +11,14 @@ Layout below the host's work directory (all paths are relative to it, all names 
         tree/                             the checked-out files
         .done                             complete; the name of the separate user that made it
         build.log                         the output of the steps
+        digests.json                      what identifies the build (builds/build_digests.py)
         home/                             the home of that user
         installed                         the name of its folder below installs/
     installs/<name>/                      an install of a recipe (builds/installs.py); <name> is a
                                           hash of the recipe's key and the contents of its files
+        source/                           a copy of these files: the folder of the steps
         installed/                        the installed files
+        exposed                           exists while build steps run that could change it
         .done                             complete
         install.log                       the output of the steps
     programs.json                         versions of the host's programs, cached for a day
@@ -157,10 +160,11 @@ TRIAL:
 
 INSTALL: {"key": "...", "files": ["requirements.txt"],
           "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
-  The contents of `files` in the tree are part of the recipe.
-  Runs before the steps of the build, in the tree and with its env, unless a complete folder with
-  the same key and contents exists. The output of the steps is in the build's log. A failed step is
-  a failed build.
+  `files` are files and folders of the tree, or "." for all. Their contents are part of the recipe.
+  Runs before the steps of the build, with its env, unless a complete folder with the same key and
+  contents exists. The steps run in a copy of `files`, which is {tree} for them. The output of the
+  steps is in the build's log. A failed step is a failed build, and so is a build step that changes
+  {installed}.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
@@ -359,6 +363,9 @@ is unknown, here too.
 """
 
 SCHEMA = 4
+
+#: In the files of an install: all files of the commit.
+WHOLE_COMMIT = "."
 
 #: The codes of `trial_failed`.
 FAILURES = (
