@@ -11,7 +11,8 @@ Layout below the host's work directory (all paths are relative to it, all names 
         tree/                             the checked-out files
         .done                             complete; the name of the separate user that made it
         build.log                         the output of the steps
-        digests.json                      what identifies the build (builds/build_digests.py)
+        digests.json, period.json         what identifies the build, and when its steps ran
+                                          (builds/build_records.py)
         home/                             the home of that user
         installed                         the name of its folder below installs/
     installs/<name>/                      an install of a recipe (builds/installs.py); <name> is a
@@ -232,7 +233,7 @@ A trial has these steps. All processes start again for each trial, and for each 
     1. Create its folder with `files`, and measure the environment of every host, again and again
        until it is quiet or the time limit of `quiet` is reached.
     2. Start the services in order, each ready before the next.
-    3. Start the server, and wait until it is ready for the lead.
+    3. Start the server, wait until it is ready for the lead, and check where it runs from.
     4. Run the checks, the loads in order, and the checks again.
     5. Stop all processes, and reduce the output of the tool. The files of primers and warm-ups are
     removed.
@@ -279,7 +280,8 @@ result.json:
     {"schema": 4, "trial": "...", "tree": "builds/<...>",
      "tool": {"name", "version", "sha256"}, "tool_cpus": n,
      "started_at": unix, "ended_at": unix, "wall_s": n,
-     "port": 12345, "port_checked": bool, "server_argv": [...], "server_exit": null | code,
+     "port": 12345, "port_checked": bool, "build": BUILT, "server_argv": [...],
+     "server_exit": null | code,
      "checks": [CHECKED, ...], "loads": [LOADED, ...], "search": SEARCHED | null,
      "limits": {"server": APPLIED, "service:redis:1": APPLIED, "tool": APPLIED, ...},
      "on": {"server": label, "tool": label}, "hosts": {"a": ENVIRONMENT, ...},
@@ -290,6 +292,11 @@ result.json:
     limits        of each process, as the kernel has them
     hosts         each host before the processes of the trial started
     load_before   with several hosts the higher one of the server's and the lead's
+
+BUILT: {"source": hex | null, "build": hex | null, "checked": bool}
+  The digests of builds/build_records.py. `checked`: each process of the server that listens on the
+  port runs from the build of the commit (builds/server_origin.py); false if the host does not show
+  it. A server from elsewhere fails the trial: "wrong_build".
 
 SEARCHED: {"capacity": r | null, "low": r | null, "high": r | null,
            "stopped": "converged" | "at the limit" | "below the start" | "budget",
@@ -374,6 +381,7 @@ FAILURES = (
     "server_not_ready",
     "wrong_answer",
     "wrong_protocol",
+    "wrong_build",
     "server_died",
     "port_in_use",
     "service_not_ready",

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from ..errors import AgentError, BuildFailed
-from ..files import append_file, remove_tree, write_bytes, write_json
+from ..files import append_file, remove_tree, write_bytes
 from ..paths import DONE, NOTE, StepDir, build_dir, get_tree_dir, read_install_name, resolve_below
 from ..sandbox.directories import Sandbox
 from ..step.plan import Build
 from . import installs
 from .archive import unpack
-from .build_digests import DIGESTS, BuildDigests, read_digests
+from .build_records import BuildDigests, read_digests, record_period, write_digests
 from .build_steps import BuildCommands, Heartbeat
 from .install_inputs import InstallInputs
 from .repositories import add_worktree
@@ -74,25 +74,19 @@ def _reuse(step: StepDir, build: Build, log: Path) -> BuildResult:
 
 def _build(step: StepDir, build: Build, heartbeat: Heartbeat, sandbox: Sandbox) -> BuildResult:
     folder, tree = build_dir(step.root, build.tree), get_tree_dir(step.root, build.tree)
-    log = step.build_log(build.id)
     remove_tree(folder)
     _check_out_source(step, build, tree, sandbox)
     source = compute_tree_digest(tree, heartbeat)
     home = sandbox.environment(build.tree)
     commands = BuildCommands(step, build, tree, {"tree": tree}, home, heartbeat, sandbox)
-    name = _ensure_install(commands)
-    installed = installs.build_placeholders(step.root, build.tree)
-    commands = commands._replace(placeholders={"tree": tree, **installed})
-    began = log.stat().st_size
-    sandbox.open(build.tree)
-    with _protect_install(commands, name):
-        commands.run("build", build.steps, build.timeout_s)
-    (folder / LOG).write_bytes(log.read_bytes()[began:])
+    with record_period(step.root, build.tree):
+        name = _ensure_install(commands)
+        _run_steps(commands, name)
     digests = BuildDigests(
         source=_hash_source(build, name, source),
-        built=_hash_build(name, compute_tree_digest(tree, heartbeat) if build.steps else source),
+        build=_hash_build(name, compute_tree_digest(tree, heartbeat) if build.steps else source),
     )
-    write_json(folder / DIGESTS, digests._asdict())
+    write_digests(step.root, build.tree, digests)
     write_bytes(folder / DONE, sandbox.owner_note)
     return BuildResult(False, name)
 
@@ -111,6 +105,18 @@ def _ensure_install(commands: BuildCommands) -> Optional[str]:
         placeholders = installs.build_placeholders(step.root, build.tree)
         installs.run_install(commands._replace(placeholders=placeholders), inputs, name)
     return name
+
+
+def _run_steps(commands: BuildCommands, name: Optional[str]) -> None:
+    """Run the build steps, and store their output next to the tree."""
+    root, build, log = commands.step.root, commands.build, commands.log
+    installed = installs.build_placeholders(root, build.tree)
+    commands = commands._replace(placeholders={**commands.placeholders, **installed})
+    began = log.stat().st_size
+    commands.sandbox.open(build.tree)
+    with _protect_install(commands, name):
+        commands.run("build", build.steps, build.timeout_s)
+    (build_dir(root, build.tree) / LOG).write_bytes(log.read_bytes()[began:])
 
 
 @contextlib.contextmanager

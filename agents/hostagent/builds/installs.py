@@ -101,7 +101,9 @@ def _explain(message: str, output: str, inputs: InstallInputs, files: tuple[str,
     if WHOLE_COMMIT in files:
         return message
     absent = inputs.find_absent(f"{message}\n{output}")
-    seen = f"Install steps see only these files of the commit: {', '.join(files) or 'none'}."
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    named = f"{', '.join(files[:_NAMED]) or 'none'}{more}"
+    seen = f"Install steps see only these files of the commit: {named}."
     also = f" The commit also has {', '.join(absent)}." if absent else ""
     return (
         f"{message}. {seen}{also} If the step needs others, name them in "
@@ -115,7 +117,8 @@ def find_changes(root: Path, name: str) -> Iterator[list[str]]:
 
     If the agent is killed in the block, the install counts as incomplete.
     """
-    note, changes = install_dir(root, name) / _EXPOSED, []
+    changes: list[str] = []
+    note = install_dir(root, name) / _EXPOSED
     note.touch()
     before = _read_states(root, name)
     try:

@@ -213,7 +213,7 @@ def send_package(host: AgentHost, commit: str, who: str) -> dict[str, Any]:
 
 def measure_greeters(host: AgentHost, **build: Any) -> tuple[Step, list[str]]:
     """Measure two commits that greet as Ada and as Bob; return who greeted."""
-    if PYTHON != sys.executable:
+    if sys.executable != PYTHON:
         pytest.skip("only the Python of the tests certainly has pip and setuptools")
     builds = [
         a_build(**send_package(host, "ada", "Ada"), **build),
