@@ -247,8 +247,8 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     tuned {applied: {knob: value}, refused: {knob: reason}}
     untuned {}
     build_started {build, commit, label}
-    build_done {build, commit, cached, seconds, installed}
-        installed: the name of its folder, or null
+    build_done {build, commit, cached, seconds, installed, digests: {source, build}}
+        installed: the name of its folder, or null; digests: as in BUILT
     build_failed {build, commit, message, output}
     listening {port}
         a follower is ready for its lead (hosts/secure_channel.py)

@@ -30,6 +30,7 @@ class BuildResult(NamedTuple):
 
     cached: bool
     installed: Optional[str]
+    digests: BuildDigests
 
 
 def ensure_build(
@@ -45,31 +46,28 @@ def ensure_build(
     """
     log = step.build_log(build.id)
     log.write_bytes(b"")
-    if is_complete(step, build, sandbox):
-        return _reuse(step, build, log)
-    return _build(step, build, heartbeat, sandbox)
-
-
-def is_complete(step: StepDir, build: Build, sandbox: Sandbox) -> bool:
-    """Return whether the tree and its install exist, made by the current user."""
-    if not sandbox.is_complete(build_dir(step.root, build.tree) / DONE):
-        return False
-    if read_digests(step.root, build.tree) is None:
-        return False
-    if build.install is None:
-        return True
-    name = read_install_name(step.root, build.tree)
-    return name is not None and installs.is_complete(step.root, name, sandbox)
-
-
-def _reuse(step: StepDir, build: Build, log: Path) -> BuildResult:
+    found = find_build(step, build, sandbox)
+    if found is None:
+        return _build(step, build, heartbeat, sandbox)
+    if found.installed is not None:
+        installs.note_use(step.root, found.installed, log)
     folder = build_dir(step.root, build.tree)
-    name = read_install_name(step.root, build.tree)
-    if name is not None:
-        installs.note_use(step.root, name, log)
     (folder / DONE).touch()  # prune reads it as the time of the last use
     append_file(folder / LOG, log)
-    return BuildResult(True, name)
+    return found
+
+
+def find_build(step: StepDir, build: Build, sandbox: Sandbox) -> Optional[BuildResult]:
+    """Return the build if its tree and its install exist, made by the current user."""
+    name = read_install_name(step.root, build.tree)
+    digests = read_digests(step.root, build.tree)
+    if digests is None or not sandbox.is_complete(build_dir(step.root, build.tree) / DONE):
+        return None
+    if build.install is None:
+        return BuildResult(True, name, digests)
+    if name is None or not installs.is_complete(step.root, name, sandbox):
+        return None
+    return BuildResult(True, name, digests)
 
 
 def _build(step: StepDir, build: Build, heartbeat: Heartbeat, sandbox: Sandbox) -> BuildResult:
@@ -88,7 +86,7 @@ def _build(step: StepDir, build: Build, heartbeat: Heartbeat, sandbox: Sandbox) 
     )
     write_digests(step.root, build.tree, digests)
     write_bytes(folder / DONE, sandbox.owner_note)
-    return BuildResult(False, name)
+    return BuildResult(False, name, digests)
 
 
 def _ensure_install(commands: BuildCommands) -> Optional[str]:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Optional
 
 from ..builds.build_steps import Heartbeat
-from ..builds.builder import ensure_build, is_complete
+from ..builds.builder import ensure_build, find_build
 from ..errors import Aborted, AgentError, BuildFailed, TrialFailed
 from ..files import describe_full_disk
 from ..hosts.all_hosts import AllHosts
@@ -113,7 +113,7 @@ class RoundBuilds:
         # A later build that changed a shared install has failed and removed it.
         for build in self._builds:
             failed = build.tree in self._failed_builds
-            if not failed and not is_complete(self._step, build, self._sandbox):
+            if not failed and find_build(self._step, build, self._sandbox) is None:
                 self._run(build, heartbeat)
 
     def _run(self, build: Build, heartbeat: Heartbeat) -> None:
@@ -135,6 +135,7 @@ class RoundBuilds:
             cached=result.cached,
             seconds=round(time.monotonic() - began, 3),
             installed=result.installed,
+            digests=result.digests._asdict(),
         )
 
 
