@@ -1,8 +1,8 @@
 """The files of a commit that its install may read, and their copy for the install steps.
 
 An install is shared by all commits with the same inputs. So its steps run in a folder with these
-files and no others: a step that reads more of the commit fails instead of installing one commit for
-all of them.
+files and no others. A step that reads more of the commit fails; otherwise it would install one
+commit for all of them.
 """
 
 from __future__ import annotations
