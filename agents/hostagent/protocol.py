@@ -11,11 +11,15 @@ Layout below the host's work directory (all paths are relative to it, all names 
         tree/                             the checked-out files
         .done                             complete; the name of the separate user that made it
         build.log                         the output of the steps
+        digests.json, period.json         what identifies the build, and when its steps ran
+                                          (builds/build_records.py)
         home/                             the home of that user
         installed                         the name of its folder below installs/
     installs/<name>/                      an install of a recipe (builds/installs.py); <name> is a
                                           hash of the recipe's key and the contents of its files
+        source/                           a copy of these files: the folder of the steps
         installed/                        the installed files
+        exposed                           exists while build steps run that could change it
         .done                             complete
         install.log                       the output of the steps
     programs.json                         versions of the host's programs, cached for a day
@@ -157,10 +161,11 @@ TRIAL:
 
 INSTALL: {"key": "...", "files": ["requirements.txt"],
           "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
-  The contents of `files` in the tree are part of the recipe.
-  Runs before the steps of the build, in the tree and with its env, unless a complete folder with
-  the same key and contents exists. The output of the steps is in the build's log. A failed step is
-  a failed build.
+  `files` are files and folders of the tree, or "." for all. Their contents are part of the recipe.
+  Runs before the steps of the build, with its env, unless a complete folder with the same key and
+  contents exists. The steps run in a copy of `files`, which is {tree} for them. The output of the
+  steps is in the build's log. A failed step is a failed build, and so is a build step that changes
+  {installed}.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
@@ -233,7 +238,7 @@ A trial has these steps. All processes start again for each trial, and for each 
     1. Create its folder with `files`, and measure the environment of every host, again and again
        until it is quiet or the time limit of `quiet` is reached.
     2. Start the services in order, each ready before the next.
-    3. Start the server, and wait until it is ready for the lead.
+    3. Start the server, wait until it is ready for the lead, and check where it runs from.
     4. Run the checks, the loads in order, and the checks again.
     5. Stop all processes, and reduce the output of the tool. The files of primers and warm-ups are
     removed.
@@ -247,8 +252,8 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     tuned {applied: {knob: value}, refused: {knob: reason}}
     untuned {}
     build_started {build, commit, label}
-    build_done {build, commit, cached, seconds, installed}
-        installed: the name of its folder, or null
+    build_done {build, commit, cached, seconds, installed, digests: {source, build}}
+        installed: the name of its folder, or null; digests: as in BUILT
     build_failed {build, commit, message, output}
     listening {port}
         a follower is ready for its lead (hosts/secure_channel.py)
@@ -280,7 +285,8 @@ result.json:
     {"schema": 4, "trial": "...", "tree": "builds/<...>",
      "tool": {"name", "version", "sha256"}, "tool_cpus": n,
      "started_at": unix, "ended_at": unix, "wall_s": n,
-     "port": 12345, "port_checked": bool, "server_argv": [...], "server_exit": null | code,
+     "port": 12345, "port_checked": bool, "build": BUILT, "server_argv": [...],
+     "server_exit": null | code,
      "checks": [CHECKED, ...], "loads": [LOADED, ...], "search": SEARCHED | null,
      "limits": {"server": APPLIED, "service:redis:1": APPLIED, "tool": APPLIED, ...},
      "on": {"server": label, "tool": label}, "hosts": {"a": ENVIRONMENT, ...},
@@ -291,6 +297,11 @@ result.json:
     limits        of each process, as the kernel has them
     hosts         each host before the processes of the trial started
     load_before   with several hosts the higher one of the server's and the lead's
+
+BUILT: {"source": hex | null, "build": hex | null, "checked": bool}
+  The digests of builds/build_records.py. `checked`: each process of the server that listens on the
+  port runs from the build of the commit (builds/server_origin.py); false if the host does not show
+  it. A server from elsewhere fails the trial: "wrong_build".
 
 SEARCHED: {"capacity": r | null, "low": r | null, "high": r | null,
            "stopped": "converged" | "at the limit" | "below the start" | "budget",
@@ -382,6 +393,9 @@ is unknown, here too.
 
 SCHEMA = 4
 
+#: In the files of an install: all files of the commit.
+WHOLE_COMMIT = "."
+
 #: The codes of `trial_failed`.
 FAILURES = (
     "build_failed",
@@ -389,6 +403,7 @@ FAILURES = (
     "server_not_ready",
     "wrong_answer",
     "wrong_protocol",
+    "wrong_build",
     "server_died",
     "port_in_use",
     "service_not_ready",

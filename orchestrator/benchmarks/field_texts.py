@@ -45,7 +45,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "Install": {
         "steps": "Commands, each a list of arguments; they fill {installed}.",
-        "files": "Files of the commit whose contents determine the installation.",
+        "files": "Files and folders of the commit that the steps read, or . for all; they see no "
+        "others.",
         "timeout_s": "Total timeout in seconds.",
     },
     "Ready": {

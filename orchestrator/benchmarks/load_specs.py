@@ -7,6 +7,7 @@ from string import ascii_lowercase
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Expect, Load, Range, Search, Step
+from orchestrator.benchmarks.local_packages import find_shared_sources
 from orchestrator.benchmarks.matrix import (
     CaseSpec,
     build_resolver,
@@ -175,6 +176,8 @@ def _build_body(load: Load) -> str | None:
 def _check_start(resolved: Spec, case: CaseSpec) -> None:
     try:
         check_start(resolved)
+        if faults := list(find_shared_sources(resolved)):
+            raise InvalidRequestError.from_faults(faults)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"for {case.label}: {error}", field=error.field) from error
 

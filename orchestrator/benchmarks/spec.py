@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from agents.hostagent.protocol import WHOLE_COMMIT
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
 from orchestrator.benchmarks.faults import describe_yaml_error, find_faults
 from orchestrator.benchmarks.fields import (
@@ -68,7 +69,8 @@ class Install(Strict):
     """Dependencies of the subject outside its source, in a separate folder: `{installed}`.
 
     The folder stays on the host as long as the steps, the contents of `files` (of the commit) and
-    the programs of the host stay the same.
+    the programs of the host stay the same. The steps see only `files` of the commit. `files` names
+    files and folders, or `.` for the whole commit.
     """
 
     steps: Annotated[list[Command], Field(min_length=1, max_length=20)]
@@ -79,8 +81,10 @@ class Install(Strict):
     @classmethod
     def _inside(cls, files: list[str]) -> list[str]:
         for file in files:
-            if {"", ".", ".."} & set(file.split("/")):
-                raise ValueError(f"expected plain paths of files of the commit, got {file!r}")
+            if file != WHOLE_COMMIT and {"", ".", ".."} & set(file.split("/")):
+                raise ValueError(
+                    f"expected plain paths of files and folders of the commit, or '.', got {file!r}"
+                )
         return files
 
 

@@ -20,6 +20,7 @@ from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
 from orchestrator.comparisons.reasons import build_notes, summarise_comparison
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport
+from orchestrator.comparisons.same_builds import build_same_build_notes, load_builds
 from orchestrator.comparisons.selection import Selection, select_cases
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.core.errors import NotFoundError
@@ -85,7 +86,9 @@ def compare_sides(
         interim=any(shared.interim for shared in runs),
     )
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
-    notes = build_notes(selection, cases, runs)
+    builds = load_builds(benchmark, sides[0].commit, sides[1].commit, run)
+    same_builds = build_same_build_notes(builds, sides[0].commit.pk, sides[1].commit.pk)
+    notes = build_notes(selection, cases, runs, same_builds)
     return build_report(benchmark, sides, judged, cases, notes)
 
 

@@ -1,7 +1,7 @@
 """The result of a comparison in words: summary, notes, and reasons with codes for programs."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -132,11 +132,15 @@ def _name_sides(sides: tuple[Side, Side]) -> dict[str, str]:
 
 
 def build_notes(
-    selection: Selection, cases: Sequence[CaseComparison], runs: Sequence[SharedRun]
+    selection: Selection,
+    cases: Sequence[CaseComparison],
+    runs: Sequence[SharedRun],
+    same_builds: Iterable[str],
 ) -> tuple[str, ...]:
     """The limits that a reader must know, the most important one first."""
     return (
         *_build_unpaired_notes(cases),
+        *same_builds,
         *_build_network_notes(runs),
         *_build_shared_host_notes(runs),
         *_build_selection_notes(selection),

@@ -14,6 +14,7 @@ from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.rounds import build_step_id
+from orchestrator.measurements.build_provenance import read_digest
 from orchestrator.runs import claims
 from orchestrator.runs.models import Build, Job
 from orchestrator.runs.states import BuildState
@@ -58,7 +59,17 @@ def record_build_done(
         cached=bool(event.get("cached")),
         seconds=event.get("seconds"),
         installed=str(event.get("installed") or "")[:64],
+        **_read_digests(event),
     )
+
+
+def _read_digests(event: Mapping[str, Any]) -> dict[str, str]:
+    digests = event.get("digests")
+    given = digests if isinstance(digests, Mapping) else {}
+    return {
+        "source_digest": read_digest(given.get("source")),
+        "digest": read_digest(given.get("build")),
+    }
 
 
 def record_build_failure(

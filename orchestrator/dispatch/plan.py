@@ -12,6 +12,7 @@ HOPELESS = frozenset(
         "server_not_ready",
         "wrong_answer",
         "wrong_protocol",
+        "wrong_build",
         "service_not_ready",
         "tool_missing",
         "port_in_use",

@@ -1,5 +1,6 @@
-"""Build provenance of a trial: programs on the target, the installed build and its log."""
+"""Build provenance of a trial: programs on the target, digests of the build, and its log."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,19 +13,38 @@ from orchestrator.runs.models import Build, Job, Trial
 
 #: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the build provenance of a trial.
 
     `programs`: versions of the programs that the definition requires, as found on the target.
+    `build`: the digests of the build, and whether the host confirmed that the server ran from it.
     `install`: the name of the installed build and the end of its log; None without a build.
     """
     spec = resolve(read_spec(job.run.definition), trial.case.parameters)
     facts = job.snapshot.facts if job.snapshot else {}
     return {
         "programs": list_versions(facts, spec.requires),
+        "build": _build(result),
         "install": _install(job, trial, result),
+    }
+
+
+def read_digest(value: object) -> str:
+    """Return a SHA-256 in hexadecimal digits, as a host reported it; empty for anything else."""
+    return value if isinstance(value, str) and _DIGEST.fullmatch(value) else ""
+
+
+def _build(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    given = result.get("build")
+    if not isinstance(given, Mapping):
+        return None
+    return {
+        "digest": read_digest(given.get("build")),
+        "source_digest": read_digest(given.get("source")),
+        "checked": given.get("checked") is True,
     }
 
 

@@ -33,6 +33,9 @@ _FACTS: Mapping[str, str] = {
     "power_source": "Power",
 }
 
+#: More builds are only counted: a benchmark with many systems has one for each of them.
+MAX_BUILDS = 50
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProvenance:
@@ -81,12 +84,24 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     if issues := count_validity_issues(list(suspect)):
         counted_issues = (f"{each.title} ({format_items(each.trials, 'trial')})" for each in issues)
         yield "Suspect for", "; ".join(counted_issues)
+    if builds := list(_list_builds(counted)):
+        yield "Builds", "; ".join(builds)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
         values = list(_list_reported_values(counted, key))
         if values:
             yield title, "; ".join(values)
     runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
+
+
+def _list_builds(counted: QuerySet[Trial]) -> Iterator[str]:
+    """Yield the digest of each build, at most MAX_BUILDS of them."""
+    rows = counted.values_list("variant__commit__sha", "provenance__build__digest").distinct()
+    known = sorted({(sha, str(digest)) for sha, digest in rows.order_by() if digest})
+    for sha, digest in known[:MAX_BUILDS]:
+        yield f"`{sha[:10]}` SHA-256 {digest}"
+    if len(known) > MAX_BUILDS:
+        yield f"{len(known) - MAX_BUILDS} more, in the provenance of the trials"
 
 
 def _format_outcomes(report: Report) -> str:

@@ -140,6 +140,23 @@ def test_builds_that_the_job_does_not_have_are_refused(job: Job) -> None:
     assert Build.objects.count() == 8
 
 
+@pytest.mark.parametrize(
+    "digests",
+    [None, "x", ["x"], {"build": 5, "source": None}, {"build": "g" * 64, "source": "a" * 10_000}],
+)
+def test_digests_that_are_none_are_not_stored(job: Job, digests: Any) -> None:
+    sha = job.run.variants.get(position=0).commit.sha
+    event = {"build": f"{sha}-abc", "commit": sha}
+    answer(
+        job,
+        {"event": "build_started", **event},
+        {"event": "build_done", **event, "cached": True, "digests": digests},
+    )
+    assert poll(job).failures == 0
+    build = Build.objects.get()
+    assert (build.state, build.digest, build.source_digest) == ("done", "", "")
+
+
 def test_a_build_of_a_commit_that_is_not_of_the_job_is_refused(job: Job) -> None:
     answer(job, {"event": "build_started", "build": "x-y", "commit": "f" * 40})
     assert "which is not of the job" in poll(job).message

@@ -217,6 +217,17 @@ def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run
     assert facts["Trials"].startswith("18 valid, 6 suspect; values use only")
     assert facts["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
     assert facts["Load tool"] == "oha 1.0 (24 trials)"
+    assert "Builds" not in facts
+
+
+def test_provenance_names_the_builds_of_the_commits(personas: Personas, run: Run) -> None:
+    for trial in Trial.objects.filter(job__run=run):
+        digest = f"{trial.variant.position}" * 64
+        trial.provenance["build"] = {"digest": digest, "source_digest": "", "checked": True}
+        trial.save(update_fields=["provenance"])
+    facts = dict(load_provenance(made(personas)).facts)
+    sha = run.variants.all()[1].commit.sha
+    assert f"`{sha[:10]}` SHA-256 {'1' * 64}" in facts["Builds"].split("; ")
 
 
 def test_histograms_are_merged_only_on_request(personas: Personas, run: Run) -> None:

@@ -22,6 +22,7 @@ from devstack.tools.supplies import SUPPLIES
 #: Program → how to install it (Debian's packages).
 INSTALL = {
     "bash": "apt-get install bash",
+    "cargo": "https://rustup.rs",
     "chromium": "apt-get install chromium",
     "curl": "apt-get install curl",
     "ghc": "apt-get install ghc",
@@ -34,6 +35,7 @@ INSTALL = {
     "k6": "make tools",
     "nginx": "apt-get install nginx",
     "node": "apt-get install nodejs",
+    "npm": "apt-get install npm",
     "oha": "make tools, or cargo install oha",
     "python3": "apt-get install python3",
     "python3.9": "pyenv install 3.9",

@@ -20,15 +20,17 @@ Heartbeat = Callable[[], None]
 
 
 class BuildCommands(NamedTuple):
-    """The commands of one build: their tree, environment and placeholders.
+    """The commands of one build: their folder, environment and placeholders.
 
-    `heartbeat` is called often while one runs, and may raise to end everything.
+    `home`: the variables for the home of a separate user. `heartbeat` is called often while one
+    runs, and may raise to end everything.
     """
 
     step: StepDir
     build: Build
-    tree: Path
+    folder: Path
     placeholders: Mapping[str, object]
+    home: Mapping[str, str]
     heartbeat: Heartbeat
     sandbox: Sandbox
 
@@ -44,10 +46,10 @@ class BuildCommands(NamedTuple):
             text = " ".join(argv)
             code = self._run(f"the {kind} step {text!r}", argv, deadline)
             if code is None:
-                raise BuildFailed(f"{text!r} took longer than {timeout_s:g} s", self._tail())
+                raise BuildFailed(f"{text!r} took longer than {timeout_s:g} s", self.read_tail())
             if code:
                 raise BuildFailed(
-                    f"the {kind} step {text!r} ended with {describe_exit(code)}", self._tail()
+                    f"the {kind} step {text!r} ended with {describe_exit(code)}", self.read_tail()
                 )
 
     def _run(self, name: str, argv: list[str], deadline: float) -> Optional[int]:
@@ -57,7 +59,7 @@ class BuildCommands(NamedTuple):
             try:
                 child = Child(
                     argv,
-                    cwd=self.tree,
+                    cwd=self.folder,
                     env=self._environment(),
                     stdout=output,
                     stderr=output,
@@ -76,13 +78,12 @@ class BuildCommands(NamedTuple):
             key: fill_placeholders([value], self.placeholders)[0]
             for key, value in self.build.env.items()
         }
-        home = self.sandbox.environment(self.build.tree)
-        return build_child_environment(self.step.path, {**home, **own}, self.build.path)
+        return build_child_environment(self.step.path, {**self.home, **own}, self.build.path)
 
     def _wait(self, child: Child, deadline: float) -> None:
         while child.exit_code is None and time.monotonic() < deadline:
             self.heartbeat()
             time.sleep(0.02)
 
-    def _tail(self) -> str:
+    def read_tail(self) -> str:
         return read_tail_text(self.log)

@@ -1,33 +1,36 @@
 """The dependencies of a subject: one folder for all builds with the same recipe.
 
-It is below `installs/`; its name is a hash of the recipe's key and of the contents of its files. A
-note with that name is next to each tree that uses it.
+It is below `installs/`; its name is a hash of the recipe's key and of its input files. A note with
+that name is next to each tree that uses it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import BuildFailed
 from ..files import append_file, remove_tree, write_bytes
-from ..paths import DONE, install_dir, read_install_name, resolve_below
-from ..step.plan import Install
-from .build_steps import BuildCommands
+from ..paths import DONE, install_dir, read_install_name
+from ..protocol import WHOLE_COMMIT
+from ..sandbox.directories import Sandbox
+from .build_steps import BuildCommands, Heartbeat
+from .install_inputs import InstallInputs
+from .tree_files import iterate_files
 
 LOG = "install.log"
+#: In an install: the folder of the steps, with the input files.
+_SOURCE = "source"
+#: In an install: exists while build steps run that could change it.
+_EXPOSED = "exposed"
+_NAMED = 3
 
 
-def install_name(install: Install, tree: Path) -> str:
-    """Return the hash; BuildFailed if a file of the recipe is missing in the commit."""
-    digest = hashlib.sha256(install.key.encode())
-    for file in install.files:
-        try:
-            content = resolve_below(tree, file).read_bytes()
-        except OSError as error:
-            raise BuildFailed(f"install: the commit has no file {file}: {error}") from error
-        digest.update(f"\n{file} {hashlib.sha256(content).hexdigest()}".encode())
-    return digest.hexdigest()[:32]
+def compute_install_name(inputs: InstallInputs, key: str, heartbeat: Heartbeat) -> str:
+    """Return the hash; BuildFailed if an input is missing in the commit."""
+    return hashlib.sha256(f"{key}\n{inputs.compute_digest(heartbeat)}".encode()).hexdigest()[:32]
 
 
 def get_content_folder(root: Path, name: str) -> Path:
@@ -41,29 +44,112 @@ def build_placeholders(root: Path, tree: str) -> dict[str, str]:
     return {} if name is None else {"installed": str(get_content_folder(root, name))}
 
 
-def ensure_install(commands: BuildCommands, name: str) -> bool:
-    """Run the install steps of the build unless the install exists; True if it existed.
+def is_complete(root: Path, name: str, sandbox: Sandbox) -> bool:
+    """Return whether the install exists, made by the current user.
 
-    An interrupted install has no `.done` file and is done again. Its log is appended to that of
-    the build. Raises BuildFailed with the error.
+    An interrupted one has no `.done` file, and one that was exposed to killed build steps a note.
+    """
+    folder = install_dir(root, name)
+    return sandbox.is_complete(folder / DONE) and not (folder / _EXPOSED).exists()
+
+
+def note_use(root: Path, name: str, log: Path) -> None:
+    """Append the log of an existing install to that of a build, and note the time of its use."""
+    (install_dir(root, name) / DONE).touch()  # prune reads it
+    append_file(install_dir(root, name) / LOG, log)
+
+
+def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> None:
+    """Run the install steps of the build in a folder with their input files only.
+
+    That folder is `{tree}` for them. It stays next to the installed files, because these may refer
+    to it. Raises BuildFailed with the error.
     """
     root, install = commands.step.root, commands.build.install
     assert install is not None
-    install_folder = install_dir(root, name)
-    if commands.sandbox.is_complete(install_folder / DONE):
-        (install_folder / DONE).touch()  # prune reads it as the time of the last use
-        append_file(install_folder / LOG, commands.log)
-        return True
-    remove_tree(install_folder)
-    get_content_folder(root, name).mkdir(parents=True)
-    commands.sandbox.give(get_content_folder(root, name))
-    commands.sandbox.open(commands.build.tree)
+    folder, content = install_dir(root, name), get_content_folder(root, name)
+    source = folder / _SOURCE
+    remove_tree(folder)
+    content.mkdir(parents=True)
+    inputs.copy(source)
+    for place in (content, source):
+        commands.sandbox.give(place)
+    commands.sandbox.open_install(name)
     began = commands.log.stat().st_size
-    commands.run("install", install.steps, install.timeout_s)
-    (install_folder / LOG).write_bytes(commands.log.read_bytes()[began:])
+    own = commands._replace(
+        folder=source,
+        placeholders={**commands.placeholders, "tree": source},
+        home=commands.sandbox.environment(None),
+    )
     try:
-        commands.sandbox.take_back(get_content_folder(root, name))
+        own.run("install", install.steps, install.timeout_s)
+    except BuildFailed as failed:
+        output = failed.output.replace(f"{source}/", "")
+        message = _explain(failed.message, output, inputs, install.files)
+        raise BuildFailed(message, failed.output) from failed
+    (folder / LOG).write_bytes(commands.log.read_bytes()[began:])
+    try:
+        for place in (content, source):
+            commands.sandbox.take_back(place)
     except OSError as error:  # such as a path that is too long
         raise BuildFailed(f"the installed files cannot be stored: {error}") from error
-    write_bytes(install_folder / DONE, commands.sandbox.owner_note)
-    return False
+    write_bytes(folder / DONE, commands.sandbox.owner_note)
+
+
+def _explain(message: str, output: str, inputs: InstallInputs, files: tuple[str, ...]) -> str:
+    """Add to the message of a failed step which files of the commit it saw and may have needed."""
+    if WHOLE_COMMIT in files:
+        return message
+    absent = inputs.find_absent(f"{message}\n{output}")
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    named = f"{', '.join(files[:_NAMED]) or 'none'}{more}"
+    seen = f"Install steps see only these files of the commit: {named}."
+    also = f" The commit also has {', '.join(absent)}." if absent else ""
+    return (
+        f"{message}. {seen}{also} If the step needs others, name them in "
+        "subject.install.files ('.' for all), or move the step to subject.build."
+    )
+
+
+@contextlib.contextmanager
+def find_changes(root: Path, name: str) -> Iterator[list[str]]:
+    """Add the files of the install that the block changes to the list, and remove it then.
+
+    If the agent is killed in the block, the install counts as incomplete.
+    """
+    changes: list[str] = []
+    note = install_dir(root, name) / _EXPOSED
+    note.touch()
+    before = _read_states(root, name)
+    try:
+        yield changes
+    finally:
+        changes += sorted(dict(before.items() ^ _read_states(root, name).items()))
+        if changes:
+            remove_tree(install_dir(root, name))
+        else:
+            note.unlink()
+
+
+def _read_states(root: Path, name: str) -> dict[str, tuple[int, ...]]:
+    """Return a value for each installed file that differs if the file was written again."""
+    return {
+        entry.name: (
+            entry.status.st_ino,
+            entry.status.st_mode,
+            entry.status.st_size,
+            entry.status.st_mtime_ns,
+        )
+        for entry in iterate_files(get_content_folder(root, name))
+    }
+
+
+def describe_changes(names: list[str]) -> str:
+    """Return the message for build steps that changed these files of an install."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return (
+        "the build steps changed {installed}, which all commits with the same "
+        f"subject.install.files share: {', '.join(names[:_NAMED])}{more}. Let them write below "
+        "{tree}, or move the step to subject.install and add what it reads to its files ('.' for "
+        "the whole commit)"
+    )

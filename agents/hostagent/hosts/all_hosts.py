@@ -82,6 +82,12 @@ class AllHosts:
         assert program is not None
         return self._host(program.on).start(trial.id, name, placeholders)
 
+    def check_build(self, trial: Trial, server: AnyProcess) -> dict[str, Any]:
+        """Return BUILT of protocol.py; TrialFailed if the server is not of the commit's build."""
+        if isinstance(server, TrialProcess):
+            return self._local_host.check_build(trial.id, server)
+        return server.check_build()
+
     def prepare(self, trial: Trial) -> dict[str, Any]:
         """Write the files of the trial and measure the environment of each host, by label."""
         return {label: self._host(label).prepare(trial.id) for label in self.plan.hosts}

@@ -7,6 +7,7 @@ Each call gets one answer, `{"answer": …}` or `{"error": {code, message, outpu
     start {trial, process, placeholders}     {port, argv, limits}
     poll {process}                           {exit_code, output}
     listens {process}                        {has_port}: whether it owns its port, or null
+    check_build {process}                    BUILT of the server, of protocol.py
     stop {process}                           {log, limits}: stop its tree; the tail of its log
     begin_monitor {trial} · end_monitor {}   {} · {usage, samples, load_before, interference}
     clear {}                                 {}: the trial is over; kill all its processes
@@ -73,6 +74,7 @@ class Follower:
         self._monitor: Optional[HostMonitor] = None
         self._began = 0.0
         self._in_trial = False
+        self._trial = ""
 
     def serve(self) -> None:
         last_message = time.monotonic()
@@ -124,6 +126,7 @@ class Follower:
         self._in_trial = True
         if process in self._processes:
             raise AgentError(f"{process} is already running")
+        self._trial = trial
         started = self._processes[process] = self._local_host.start(trial, process, placeholders)
         return {"port": started.port, "argv": started.argv, "limits": started.applied}
 
@@ -133,6 +136,9 @@ class Follower:
 
     def _call_listens(self, process: str) -> dict[str, Any]:
         return {"has_port": self._processes[process].has_port}
+
+    def _call_check_build(self, process: str) -> dict[str, Any]:
+        return self._local_host.check_build(self._trial, self._processes[process])
 
     def _call_stop(self, process: str) -> dict[str, Any]:
         stopped = self._processes.pop(process)

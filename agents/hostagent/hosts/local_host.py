@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from ..builds import installs
+from ..builds.build_records import read_digests
+from ..builds.server_origin import ServerOrigin, find_problem_of_any
 from ..errors import AgentError, BuildFailed, TrialFailed
 from ..files import read_tail_bytes, read_tail_text, remove_tree, write_bytes
 from ..monitoring import environment
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, get_tree_dir
-from ..platform.listening_sockets import owns_port
+from ..platform.listening_sockets import find_listeners
 from ..platform.ports import find_free_port
+from ..platform.process_files import read_process_files
 from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
@@ -54,7 +57,8 @@ class TrialProcess:
     @property
     def has_port(self) -> Optional[bool]:
         """Whether this process listens on its port; None if the system does not show it."""
-        return owns_port(self.child, self.address, self.port)
+        listeners = find_listeners(self.child, self.address, self.port)
+        return None if listeners is None else bool(listeners)
 
     def output(self) -> str:
         return read_tail_text(self.log)
@@ -93,6 +97,26 @@ class LocalHost:
         if failed is not None:
             raise TrialFailed("build_failed", failed.message, failed.output)
         return self._start(trial, program, name, placeholders)
+
+    def check_build(self, trial_id: str, process: TrialProcess) -> dict[str, Any]:
+        """Return BUILT of protocol.py for the server of a trial.
+
+        TrialFailed if the server does not run from the build of the commit.
+        """
+        tree = self._trial(trial_id).tree
+        digests = read_digests(self._step.root, tree)
+        listeners = find_listeners(process.child, process.address, process.port) or ()
+        files = [each for each in map(read_process_files, listeners) if each is not None]
+        problem = find_problem_of_any(ServerOrigin(self._step.root, tree), files)
+        if problem is not None:
+            raise TrialFailed(
+                "wrong_build",
+                f"the server on port {process.port} does not run from the build of its commit: "
+                f"{problem}",
+                process.output(),
+            )
+        known = {} if digests is None else digests._asdict()
+        return {"source": None, "build": None, **known, "checked": bool(files)}
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
         """Create the folder of the trial with its files; return ENVIRONMENT of protocol.py."""

@@ -50,6 +50,9 @@ class RemoteProcess:
         ]
         return value
 
+    def check_build(self) -> dict[str, Any]:
+        return self._follower.call("check_build", self._heartbeat, process=self.name)
+
     def output(self) -> str:
         return str(self._poll()["output"])
 

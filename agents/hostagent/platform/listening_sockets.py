@@ -23,11 +23,11 @@ class ListeningSocket(NamedTuple):
     inode: str
 
 
-def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
-    """Return whether only the child or its descendants listen on the port; None if unknown.
+def find_listeners(child: Child, address: str, port: int) -> Optional[set[int]]:
+    """Return the processes of the child that listen on the port; None if unknown.
 
-    The kernel can give two programs the same free port before they listen; only one of them gets
-    it in the end.
+    Empty if another program listens there as well: the kernel can give two programs the same free
+    port before they listen, and only one of them gets it in the end.
     """
     if not HAS_PROC:
         return None
@@ -37,10 +37,12 @@ def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
         return None
     pids = child.tree() | (find_family(read_process_table(), {os.getpid()}) - {os.getpid()})
     try:
-        ours = set().union(*(_open_sockets(pid) for pid in pids))
+        sockets = {pid: _open_sockets(pid) & inodes for pid in pids}
     except PermissionError:
         return None
-    return inodes <= ours
+    if inodes - set().union(*sockets.values()):
+        return set()
+    return {pid for pid, own in sockets.items() if own}
 
 
 def find_listening_sockets(address: str, port: int) -> list[ListeningSocket]:

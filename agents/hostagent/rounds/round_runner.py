@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Optional
 
 from ..builds.build_steps import Heartbeat
-from ..builds.builder import ensure_build
+from ..builds.builder import ensure_build, find_build
 from ..errors import Aborted, AgentError, BuildFailed, TrialFailed
 from ..files import describe_full_disk
 from ..hosts.all_hosts import AllHosts
@@ -25,7 +25,7 @@ from ..sandbox.directories import Sandbox
 from ..sandbox.tls_files import write_tls
 from ..step.journal import Journal
 from ..step.keepalive import Keepalive
-from ..step.plan import Plan, Trial
+from ..step.plan import Build, Plan, Trial
 from ..trials.poll_pause import PollPause
 from ..trials.quiet_wait import QuietWait
 from ..trials.trial_progress import TrialProgress
@@ -109,28 +109,34 @@ class RoundBuilds:
 
     def run(self, heartbeat: Heartbeat) -> None:
         for build in self._builds:
-            heartbeat()
-            who = {"build": build.id, "commit": build.commit}
-            self._journal.append("build_started", **who, label=build.label)
-            began = time.monotonic()
-            try:
-                result = ensure_build(self._step, build, heartbeat, self._sandbox)
-            except BuildFailed as failed:
-                self._failed_builds[build.tree] = failed
-                self._journal.append(
-                    "build_failed",
-                    **who,
-                    message=failed.message,
-                    output=failed.output,
-                )
-                continue
+            self._run(build, heartbeat)
+        # A later build that changed a shared install has failed and removed it.
+        for build in self._builds:
+            failed = build.tree in self._failed_builds
+            if not failed and find_build(self._step, build, self._sandbox) is None:
+                self._run(build, heartbeat)
+
+    def _run(self, build: Build, heartbeat: Heartbeat) -> None:
+        heartbeat()
+        who = {"build": build.id, "commit": build.commit}
+        self._journal.append("build_started", **who, label=build.label)
+        began = time.monotonic()
+        try:
+            result = ensure_build(self._step, build, heartbeat, self._sandbox)
+        except BuildFailed as failed:
+            self._failed_builds[build.tree] = failed
             self._journal.append(
-                "build_done",
-                **who,
-                cached=result.cached,
-                seconds=round(time.monotonic() - began, 3),
-                installed=result.installed,
+                "build_failed", **who, message=failed.message, output=failed.output
             )
+            return
+        self._journal.append(
+            "build_done",
+            **who,
+            cached=result.cached,
+            seconds=round(time.monotonic() - began, 3),
+            installed=result.installed,
+            digests=result.digests._asdict(),
+        )
 
 
 class TrialTask:

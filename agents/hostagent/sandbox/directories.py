@@ -63,14 +63,19 @@ class Sandbox:
             remove_tree(self._scratch)
 
     def open(self, tree: str) -> None:
-        """Open the build of this tree and nothing else; create a new scratch folder."""
+        """Open the build of this tree and its install only; create a new scratch folder."""
+        installed = read_install_name(self._root, tree)
+        install = [] if installed is None else [install_dir(self._root, installed)]
+        self._open_only(build_dir(self._root, tree), *install)
+
+    def open_install(self, name: str) -> None:
+        """Open this install only, for its steps; create a new scratch folder."""
+        self._open_only(install_dir(self._root, name))
+
+    def _open_only(self, *places: Path) -> None:
         if self.account is None:
             return
         self.close()
-        installed = read_install_name(self._root, tree)
-        places = [build_dir(self._root, tree)]
-        if installed is not None:
-            places.append(install_dir(self._root, installed))
         for place in filter(Path.is_dir, places):
             self._make_traversable(place)
             self._open.append(place)
@@ -142,12 +147,12 @@ class Sandbox:
         tls = {name: str(self._scratch / f"{name}.pem") for name in self._tls}
         return {"trial_dir": str(self._scratch), **tls}
 
-    def environment(self, tree: str) -> dict[str, str]:
+    def environment(self, tree: Optional[str]) -> dict[str, str]:
         """Return HOME and TMPDIR: the home next to the tree, or the scratch folder without one."""
         if self.account is None:
             return {}
-        home = build_dir(self._root, tree) / HOME
-        where = home if home.is_dir() else self._scratch
+        home = None if tree is None else build_dir(self._root, tree) / HOME
+        where = home if home is not None and home.is_dir() else self._scratch
         return {"HOME": str(where), "TMPDIR": str(self._scratch)}
 
     def cwd(self, folder: Path) -> Path:

@@ -27,7 +27,10 @@ class Limits(NamedTuple):
 
 
 class Install(NamedTuple):
-    """The name of the install is a hash of `key` and of the contents of `files` in the tree."""
+    """The name of the install is a hash of `key` and of `files` in the tree.
+
+    `files` names files, folders with all they contain, or WHOLE_COMMIT.
+    """
 
     key: str
     files: tuple[str, ...]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import AgentError, BadPlan
 from ..paths import build_dir, check_id, get_repository, resolve_below
-from ..protocol import SCHEMA
+from ..protocol import SCHEMA, WHOLE_COMMIT
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, QuietRule, Tls, Trial
 from .trial_parser import parse_folders, parse_label, parse_trial
@@ -131,7 +131,8 @@ def _check_build(build: Build, root: Path) -> None:
     build_dir(root, build.tree)
     _check_source(build, root)
     for name in build.install.files if build.install else ():
-        resolve_below(root, name)
+        if name != WHOLE_COMMIT:
+            resolve_below(root, name)
 
 
 def _check_ids(plan: Plan) -> None:

@@ -24,10 +24,14 @@ _SERVER_CODES = {
 
 
 class TrialProcesses:
-    """The running processes of a trial in the order of their start, and their placeholders."""
+    """The running processes of a trial in the order of their start, and their placeholders.
+
+    `build`: BUILT of protocol.py, once the server runs.
+    """
 
     def __init__(self) -> None:
         self.running: list[AnyProcess] = []
+        self.build: Mapping[str, Any] = {}
         self.placeholders: dict[str, str] = {}
 
     @property
@@ -68,6 +72,7 @@ def run_processes(all_hosts: AllHosts, trial: Trial) -> Iterator[TrialProcesses]
         processes.running.append(
             _start_until_ready(all_hosts, trial, SERVER, processes.placeholders)
         )
+        processes.build = all_hosts.check_build(trial, processes.server)
         yield processes
     except Aborted:
         raise

@@ -62,6 +62,7 @@ class PassRecord:
 
     port: Optional[int] = None
     port_checked: Optional[bool] = None
+    build: Mapping[str, Any] = field(default_factory=dict)
     server_argv: list[str] = field(default_factory=list)
     limits: dict[str, Any] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
@@ -77,6 +78,7 @@ def run_pass(context: PassContext, record: PassRecord) -> None:
     with run_processes(context.all_hosts, context.trial) as processes:
         record.port, record.server_argv = processes.server.port, processes.server.argv
         record.port_checked = processes.server.port_checked
+        record.build = processes.build
         placeholders = _list_placeholders(context, processes)
         trial_checks = TrialChecks(context, processes, placeholders)
         checks = trial_checks.run(BEFORE)

@@ -53,6 +53,7 @@ def _build_result(context: PassContext, record: PassRecord, started_at: float) -
         "wall_s": ended_at - started_at,
         "port": record.port,
         "port_checked": bool(record.port_checked),
+        "build": dict(record.build),
         "server_argv": record.server_argv,
         "server_exit": None,
         "checks": record.checks,

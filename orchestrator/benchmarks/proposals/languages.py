@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.hostagent.protocol import WHOLE_COMMIT
 from orchestrator.benchmarks.proposals.commands import StartCommand, parse_command
 from orchestrator.benchmarks.proposals.source_files import SourceFiles, load_package
 
@@ -23,6 +24,10 @@ _PYTHON_FILES = (
 #: Programs of Python packages, which an installation has in its own folder.
 _PYTHON_PROGRAMS = frozenset(
     {"gunicorn", "uvicorn", "hypercorn", "daphne", "granian", "waitress-serve", "flask", "fastapi"}
+)
+#: Lines of requirements that read more of the commit: other requirements, or packages in folders.
+_OTHER_FILES = re.compile(
+    r"^[ \t]{0,20}(-[rce]|--(requirement|constraint|editable)\b|\.)", re.MULTILINE
 )
 #: The time for a dotted key of TOML grows with the square of its length.
 _MOST_DOTS = 3_000
@@ -77,7 +82,9 @@ def _find_python(files: SourceFiles) -> Toolchain | None:
         return None
     pip = ("{installed}/bin/pip", "install", "--quiet")
     install: tuple[Command, ...] = ()
+    read = origin
     if origin == "requirements.txt":
+        read = WHOLE_COMMIT if _OTHER_FILES.search(files[origin]) else origin
         install = (_VENV, (*pip, "-r", "{tree}/requirements.txt"))
     elif dependencies:
         install = (_VENV, (*pip, "--", *dependencies))
@@ -86,7 +93,7 @@ def _find_python(files: SourceFiles) -> Toolchain | None:
         language="Python",
         program="python3",
         install=install,
-        install_files=(origin,) if install else (),
+        install_files=(read,) if install else (),
         start=start,
         origins=(("subject.install", origin),) if install else (),
     )

@@ -11,6 +11,7 @@ from typing import Any
 from agents.hostagent.commands.status import status
 from orchestrator.benchmarks.matrix import find_unsupported_reason
 from orchestrator.benchmarks.models import Case
+from orchestrator.comparisons.same_builds import IdentifiedBuild
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
@@ -44,6 +45,7 @@ class LocalMeasurement:
         self.root = root
         self.results: dict[str, MeasuredTrial] = {}
         self.notes: list[str] = []
+        self.builds: set[IdentifiedBuild] = set()
         self._total = len(rows.trials)
         self._show_progress = show_progress
         self._transport = LocalTransport(root)
@@ -53,7 +55,7 @@ class LocalMeasurement:
         self._job_hosts = OwnMachine(rows.job)
 
     def measure(self) -> None:
-        """Fill `results`, by the id of the trial, and `notes`.
+        """Fill `results`, by the id of the trial, `notes` and `builds`.
 
         HostError if this machine cannot measure any of it.
         """
@@ -185,6 +187,8 @@ class LocalMeasurement:
         kind = event["event"]
         if kind == "build_started" and self.rows.job.round == 1:
             self._show_text(f"building {event['commit'][:10]}")
+        elif kind == "build_done":
+            self.builds.add(self._identify_build(event))
         elif kind == "build_failed":
             self._note(f"{event['commit'][:10]} cannot be built: {_end(event)}")
         elif kind == "trial_started":
@@ -209,6 +213,12 @@ class LocalMeasurement:
 
     def _show_text(self, text: str) -> None:
         self._show_progress(len(self.results), self._total, text)
+
+    def _identify_build(self, event: Mapping[str, Any]) -> IdentifiedBuild:
+        sha, _, recipe = event["build"].rpartition("-")
+        (commit,) = {each.commit.pk for each in self.rows.variants if each.commit.sha == sha}
+        digests = event["digests"]
+        return IdentifiedBuild(commit, ("", recipe), digests["build"], digests["source"])
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

@@ -1,6 +1,6 @@
 """The report of a run on this machine, in the format of comparisons in the API."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.benchmarks.load_specs import list_primary_metrics
@@ -19,6 +19,7 @@ from orchestrator.comparisons.points import (
 from orchestrator.comparisons.ranking import rank_cases
 from orchestrator.comparisons.reasons import LOOPBACK_NOTE, SHARED_HOST_NOTE, build_notes
 from orchestrator.comparisons.report import CaseName, ComparisonReport, HostName
+from orchestrator.comparisons.same_builds import IdentifiedBuild, build_same_build_notes
 from orchestrator.comparisons.selection import Selection, build_selection
 from orchestrator.comparisons.sides import Side
 from orchestrator.dispatch.here.reading import MeasuredTrial
@@ -35,16 +36,23 @@ _VERSION = 1
 
 
 def build_local_report(
-    rows: LocalRows, results: Mapping[str, MeasuredTrial], notes: Sequence[str]
+    rows: LocalRows,
+    results: Mapping[str, MeasuredTrial],
+    notes: Sequence[str],
+    builds: Iterable[IdentifiedBuild],
 ) -> dict[str, Any]:
     """Build the report; `results` is by trial id. With one commit `contender` is null."""
     if len(rows.variants) == 1:
         return _describe_one_commit(rows, results, notes)
-    return to_dict(_compare_commits(rows, results, notes), web_url="", with_latency=False)
+    report = _compare_commits(rows, results, notes, builds)
+    return to_dict(report, web_url="", with_latency=False)
 
 
 def _compare_commits(
-    rows: LocalRows, results: Mapping[str, MeasuredTrial], notes: Sequence[str]
+    rows: LocalRows,
+    results: Mapping[str, MeasuredTrial],
+    notes: Sequence[str],
+    builds: Iterable[IdentifiedBuild],
 ) -> ComparisonReport:
     """Compare as a server does, but without a database. The round is the block."""
     baseline, contender = rows.variants
@@ -61,7 +69,8 @@ def _compare_commits(
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
-    limits = (*notes, *build_notes(selection, cases, ()), LOOPBACK_NOTE, *shared)
+    same_builds = build_same_build_notes(builds, baseline.commit.pk, contender.commit.pk)
+    limits = (*notes, *build_notes(selection, cases, (), same_builds), LOOPBACK_NOTE, *shared)
     return build_report(rows.job.run.definition.benchmark, sides, judged, cases, limits)
 
 

@@ -680,6 +680,8 @@ class Migration(migrations.Migration):
                 ("recipe", models.CharField(blank=True, max_length=64)),
                 ("label", models.CharField(blank=True, max_length=200)),
                 ("installed", models.CharField(blank=True, max_length=64)),
+                ("source_digest", models.CharField(blank=True, max_length=64)),
+                ("digest", models.CharField(blank=True, max_length=64)),
                 (
                     "state",
                     models.CharField(

@@ -162,7 +162,8 @@ class Build(models.Model):
     """A build of a commit on a host for a job, with its output, which is shown while it runs.
 
     `recipe` is the hash of the recipe; `label` names its cases if others have another recipe.
-    `installed` names the installed folder on the host.
+    `installed` names the installed folder on the host. `digest` is that of the built files,
+    `source_digest` that of the source, the steps and the install; empty if unknown.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="builds")
@@ -171,6 +172,8 @@ class Build(models.Model):
     recipe = models.CharField(max_length=64, blank=True)
     label = models.CharField(max_length=200, blank=True)
     installed = models.CharField(max_length=64, blank=True)
+    source_digest = models.CharField(max_length=64, blank=True)
+    digest = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=8, default=BuildState.BUILDING)
     cached = models.BooleanField(default=False)
     seconds = models.FloatField(null=True, blank=True)

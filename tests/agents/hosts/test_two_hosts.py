@@ -57,6 +57,7 @@ def test_load_reaches_a_server_on_another_host(pair: Pair) -> None:
     assert [e["trial"] for e in lead.named("trial_done")] == ["t1", "t2"], lead.events
     assert lead.events[-1]["event"] == follower.events[-1]["event"] == "round_done"
     result = lead.file("t1", "result.json")
+    assert result["build"]["checked"] is True
     assert result["on"] == {"server": "b", "tool": "a"}
     (load,) = result["loads"]
     assert load["argv"][3] == f"http://127.0.0.2:{result['port']}/hello"

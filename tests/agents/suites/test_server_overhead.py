@@ -111,6 +111,9 @@ def test_files_named_by_a_system_exist(name: str) -> None:
     for path in [*install.get("files", []), *sources, *apps]:
         assert (SUITE / path).is_file(), path
     assert any((SUITE / "systems" / name).iterdir())
+    read = [word for step in install.get("steps", []) for word in step]
+    paths = [word.replace("{system}", name).removeprefix("{tree}/") for word in read]
+    assert {path for path in paths if (SUITE / path).is_file()} <= set(install.get("files", []))
 
 
 @pytest.mark.parametrize("path", sorted(SUITE.glob("systems/*/*.txt")), ids=lambda p: p.parent.name)

@@ -93,6 +93,23 @@ def test_the_start_command_is_proposed(files: dict[str, str], start: list[str]) 
     assert "subject.start" in {guess.field for guess in proposal.guesses}
 
 
+@pytest.mark.parametrize(
+    ("requirements", "files"),
+    [
+        ("flask\n# -e .\n", ["requirements.txt"]),
+        ("flask\n-r base.txt\n", ["."]),
+        ("-e .\nflask\n", ["."]),
+        ("flask\n  ./plugin\n", ["."]),
+        ("--constraint=limits.txt\nflask\n", ["."]),
+    ],
+)
+def test_an_install_is_given_the_files_that_its_requirements_read(
+    requirements: str, files: list[str]
+) -> None:
+    _, data = _propose({**FLASK, "requirements.txt": requirements})
+    assert data["subject"]["install"]["files"] == files
+
+
 def test_the_port_is_given_in_the_way_that_the_code_reads_it() -> None:
     node = {"package.json": '{"main": "lib/x.js"}', "lib/x.js": EXPRESS, "package-lock.json": ""}
     proposal, data = _propose(node)

@@ -220,9 +220,18 @@ def test_a_trial_shows_its_build_provenance(world: World, alice: Client) -> None
     trial = world.run.jobs.get().trials.filter(state="measured")[0]
     trial.provenance |= {
         "programs": {"python3.11": "3.11.2", "go": None},
+        "build": {"digest": "d" * 64, "source_digest": "5" * 64, "checked": True},
         "install": {"name": "0123abcd", "log": "$ python3.11 -m venv"},
     }
     trial.save(update_fields=["provenance"])
     text = get_text(alice.get(reverse("trial", args=[trial.pk])))
-    assert "Programs go (version unknown) · python3.11 3.11.2 Installed" in text
-    assert "0123abcd" in text
+    assert "Programs go (version unknown) · python3.11 3.11.2 Build" in text
+    assert f"sha256 {'d' * 64} The server ran from this build. Installed 0123abcd" in text
+
+
+def test_a_trial_shows_that_its_build_was_not_checked(world: World, alice: Client) -> None:
+    trial = world.run.jobs.get().trials.filter(state="measured")[0]
+    trial.provenance |= {"build": {"digest": "d" * 64, "source_digest": "", "checked": False}}
+    trial.save(update_fields=["provenance"])
+    text = get_text(alice.get(reverse("trial", args=[trial.pk])))
+    assert "This host does not show whether the server ran from it." in text

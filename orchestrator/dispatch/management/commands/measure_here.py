@@ -72,7 +72,7 @@ class Command(BaseCommand):
         with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
             here = LocalMeasurement(rows, Path(folder).resolve(), self._write_progress)
             here.measure()
-        return build_local_report(here.rows, here.results, here.notes)
+        return build_local_report(here.rows, here.results, here.notes, here.builds)
 
     def _write_progress(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)
