@@ -30,12 +30,15 @@ _WITHHELD = "closed and open loop: their latencies are not comparable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCases:
-    """`compared`: index of a case in the selection, as text → metric key → comparison."""
+    """`compared`: index of a case in the selection, as text → metric key → comparison.
+
+    `open_loops`: the cases of the baseline with an open loop.
+    """
 
     compared: Mapping[str, Mapping[str, Comparison]]
     matrix: MatrixVerdict
     mismatches: Mismatches
-    open_loop: bool
+    open_loops: frozenset[int]
 
 
 def rank_cases(
@@ -91,7 +94,7 @@ def _build_case(
         excluded_blocks=counts.excluded,
         suspect_blocks=counts.suspect,
         validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
-        open_loop=judged.open_loop,
+        open_loop=before.case in judged.open_loops,
         source=case,
         missing_blocks=missing,
         missing_s=_estimate_seconds(missing, trial_s.get(before.case)),
@@ -113,7 +116,7 @@ def _build_excluded_case(
         excluded_blocks=exclusions.excluded,
         suspect_blocks=0,
         validity_issues=count_validity_issues(exclusions.reasons),
-        open_loop=judged.open_loop,
+        open_loop=place.case in judged.open_loops,
     )
 
 

@@ -162,7 +162,6 @@ class ComparisonReport:
     tests: int
     changed: int
     survived: int
-    open_loop: bool
 
     @property
     def baseline(self) -> Commit:

@@ -78,12 +78,13 @@ def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
 def judge_matrix(
     cases: Mapping[str, Mapping[str, Comparison]],
     *,
-    primary: Collection[str],
+    primary: Mapping[str, Collection[str]],
     false_discovery_rate: float = FALSE_DISCOVERY_RATE,
     counted: float = 1.0,
 ) -> MatrixVerdict:
     """Judge all cases (case → metric → comparison) by their primary metrics alone.
 
+    `primary`: case → its primary metrics.
     A change that does not survive Benjamini–Hochberg over case × primary metric becomes
     inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
     of the cases; a case without any primary metric is inconclusive. `counted`: the factor for each
@@ -93,7 +94,7 @@ def judge_matrix(
         (case, metric): comparison
         for case, metrics in cases.items()
         for metric, comparison in metrics.items()
-        if metric in primary
+        if metric in primary[case]
     }
     adjusted = adjust([_scale_p_value(comparison, counted) for comparison in compared.values()])
     q_values = dict(zip(compared, adjusted, strict=True))

@@ -82,7 +82,7 @@ class ChangeCell:
 class CaseRow:
     """A row of the table; `host` is empty if all rows have the same one.
 
-    A cell is None if its metric was not measured on both sides.
+    A cell is None if its metric does not decide the case, or was not measured on both sides.
     """
 
     url: str
@@ -288,7 +288,7 @@ def _format_half_width(reach: float) -> str:
 def _build_case_row(
     case: CaseComparison, columns: Sequence[Column], base: str, *, names_host: bool
 ) -> CaseRow:
-    metrics = {metric.info.key: metric for metric in case.metrics}
+    metrics = {metric.info.key: metric for metric in case.metrics if metric.primary}
     host, label = case.host.name, case.case.label
     if case.contender_host.pk != case.host.pk:
         host, names_host = f"{host} → {case.contender_host.name}", True
