@@ -68,10 +68,13 @@ def list_tools(spec: Spec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(get_tool(spec, case.parameters).name for case in expand(spec)))
 
 
-def list_primary_metrics(spec: Spec) -> tuple[str, ...]:
-    """Return the metrics that decide the verdict of some case."""
-    configurations = list_configurations(spec)
-    return tuple(dict.fromkeys(key for each in configurations for key in list_case_metrics(each)))
+def map_primary_metrics(spec: Spec) -> dict[str, frozenset[Model]]:
+    """Return the metrics that decide the verdict of some case, with the loops of these cases."""
+    loops: dict[str, set[Model]] = {}
+    for resolved in list_configurations(spec):
+        for key in list_case_metrics(resolved):
+            loops.setdefault(key, set()).add(get_planned_loop(resolved.load))
+    return {key: frozenset(each) for key, each in loops.items()}
 
 
 def list_case_metrics(resolved: Spec) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from orchestrator.benchmarks.load_specs import (
     estimate_trials_s,
     get_planned_loop,
     list_case_metrics,
-    list_primary_metrics,
     list_roles,
+    map_primary_metrics,
 )
 from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
@@ -218,9 +218,9 @@ class StoredSpec:
         return {case.key: each for case, each in zip(self.cases, times, strict=True)}
 
     @cached_property
-    def primary_metrics(self) -> tuple[str, ...]:
-        """The metrics that decide the verdict of some case."""
-        return list_primary_metrics(self.spec)
+    def primary_metrics(self) -> Mapping[str, frozenset[Model]]:
+        """The metrics that decide the verdict of some case, with the loops of these cases."""
+        return map_primary_metrics(self.spec)
 
     def list_case_metrics(self, parameters: Mapping[str, Scalar]) -> tuple[str, ...]:
         """Return the metrics that decide the verdict of a case; those of all cases if the
@@ -228,7 +228,7 @@ class StoredSpec:
         try:
             return list_case_metrics(self.resolve(parameters))
         except InvalidRequestError:
-            return self.primary_metrics
+            return tuple(self.primary_metrics)
 
     def get_loop(self, parameters: Mapping[str, Scalar]) -> Model:
         """Return the loop of a case; closed if the definition cannot measure it."""

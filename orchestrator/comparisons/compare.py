@@ -185,9 +185,7 @@ def _load_specs(
     return before, after
 
 
-def _load_spec(
-    benchmark: Benchmark, side: Side, runs: Sequence[SharedRun]
-) -> StoredSpec | None:
+def _load_spec(benchmark: Benchmark, side: Side, runs: Sequence[SharedRun]) -> StoredSpec | None:
     if side.definition is not None:
         return load_stored_spec(side.definition.pk, side.definition.digest)
     if runs:

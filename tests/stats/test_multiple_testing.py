@@ -115,9 +115,7 @@ def test_an_empty_comparison_is_inconclusive():
 
 def test_changes_are_counted_before_and_after_adjustment():
     lone = {f"case-{number}": {"rate": compare_shifted(0.0)} for number in range(300)}
-    matrix = judge_matrix(
-        {**lone, "odd": {"rate": compare_shifted(-0.04, spread=3)}}, primary=RATE
-    )
+    matrix = judge_matrix({**lone, "odd": {"rate": compare_shifted(-0.04, spread=3)}}, primary=RATE)
     assert (matrix.changed, matrix.survived) == (1, 0)
     sure = judge_matrix(
         {"one": {"rate": compare_shifted(-0.2)}, "two": {"rate": compare_shifted(0.2)}},

@@ -39,8 +39,7 @@ class InterimAnalyses:
         self._cases = {case.pk: case for case in cases}
         self._spec = ComparisonSpec(
             primary={
-                case.pk: StoredSpec(rows.spec).list_case_metrics(case.parameters)
-                for case in cases
+                case.pk: StoredSpec(rows.spec).list_case_metrics(case.parameters) for case in cases
             },
             contenders={
                 each.position: each.commit.short_sha for each in rows.variants if each.position

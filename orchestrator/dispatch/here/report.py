@@ -51,9 +51,7 @@ def _compare_commits(
     sides = Side(commit=baseline.commit), Side(commit=contender.commit)
     selection = _select_cases(rows, results, sides)
     spec = StoredSpec(rows.spec)
-    judged = judge_cases(
-        selection, Mismatches(), (spec, spec), interim=rows.until != Until.ROUNDS
-    )
+    judged = judge_cases(selection, Mismatches(), (spec, spec), interim=rows.until != Until.ROUNDS)
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
