@@ -160,7 +160,7 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "blocks": metric.blocks,
         "p_value": metric.p_value,
         "q_value": metric.q_value,
-        "needed_blocks": metric.needed_blocks,
+        "needed_blocks": metric.needed_blocks if metric.more_blocks else None,
         "verdict": metric.verdict,
         "reasons": list(metric.reasons),
     }

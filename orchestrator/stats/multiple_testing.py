@@ -39,7 +39,7 @@ class MatrixVerdict:
     """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each case.
 
     `changed`: cells that are improved or regressed on their own; `survived`: those that remain
-    after the correction.
+    after the correction. `claim_threshold`: the largest p value with which one more would remain.
     """
 
     verdict: Verdict
@@ -48,6 +48,7 @@ class MatrixVerdict:
     q_values: Mapping[Cell, float | None]
     changed: int
     survived: int
+    claim_threshold: float
     headline: Headline
 
 
@@ -68,6 +69,16 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
     for place, value in zip(known, q.tolist(), strict=True):
         adjusted[place] = value
     return adjusted
+
+
+def compute_claim_threshold(
+    q_values: Sequence[float | None], rate: float = FALSE_DISCOVERY_RATE
+) -> float:
+    """Return the largest p value with which one more test would be accepted at this rate."""
+    known = [q for q in q_values if q is not None]
+    family = max(1, len(known))
+    accepted = sum(q <= rate for q in known)
+    return rate * min(family, accepted + 1) / family
 
 
 def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
@@ -113,6 +124,7 @@ def judge_matrix(
         q_values=q_values,
         changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
         survived=sum(verdict in _CLAIMS for verdict in cells.values()),
+        claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate) / counted,
         headline=_build_headline(verdicts, cells, compared),
     )
 

@@ -17,6 +17,7 @@ from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
 from orchestrator.runs.models import Trial, Until
 from orchestrator.stats.interim import is_analysis_due
+from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import Decision, decide_cases
 
 
@@ -101,7 +102,12 @@ class InterimAnalyses:
         if decision.futile:
             message = f"stopped early: {message}"
         elif decision.needed_blocks is not None:
-            message += f"; about {decision.needed_blocks} blocks would decide it"
+            more = decision.needed_blocks - seen.data.blocks
+            message += (
+                f"; {MOST_BLOCKS} more blocks would not decide it"
+                if more > MOST_BLOCKS
+                else f"; about {decision.needed_blocks} blocks would decide it"
+            )
         return CaseResult(
             blocks=seen.data.blocks,
             decided=decision.decided or decision.futile,
