@@ -177,7 +177,7 @@ def _load_other_metrics(
 def _load_specs(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
 ) -> SideSpecs:
-    """Return the definitions by which the sides are judged; None without a definition.
+    """Return the definitions that judge the sides; None without a definition.
 
     It is the requested one, else the newest that measured both sides, else the newest.
     """

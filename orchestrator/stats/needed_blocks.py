@@ -111,8 +111,8 @@ def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) ->
     )
     low, high = np.log1p(-measured.margin)[:, None], np.log1p(measured.margin)[:, None]
     mean = measured.mean[:, None]
-    # The mean of all blocks differs from that of the present ones by the noise of the further
-    # blocks, and because the present mean is not the true one.
+    # The mean of all blocks differs from that of the present ones: the further blocks have noise,
+    # and the present mean is not the true one.
     more = (total - measured.blocks) / (total * measured.blocks)
     spread = (measured.sigma * np.sqrt(more))[:, None]
 

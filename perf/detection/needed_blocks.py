@@ -1,7 +1,7 @@
 """The estimated number of blocks that decides a comparison, next to the number really needed.
 
-A comparison with some blocks is inconclusive. The number really needed is the smallest total with
-which four in five of its simulated continuations are decided. They have either the change and the
+A comparison with some blocks is inconclusive. Its continuations are simulated. The number really
+needed is the smallest total that decides four in five of them. They have either the change and the
 noise that the present blocks show, or the true ones, which the estimate cannot know.
 """
 
