@@ -109,8 +109,8 @@ class CaseComparisonOut(Schema):
 
     Not `paired`: the sides share no block, so the change contains the drift of the machine. An
     inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds; `missing` adds
-    the number of trials. They are null if it needs more than a run may have. `latency` and `quantiles` are null in a comparison of more than 20 cases:
-    request a single `case`."""
+    the number of trials. They are null if it needs more than a run may have. `latency` and
+    `quantiles` are null in a comparison of more than 20 cases: request a single `case`."""
 
     case: CaseOut
     contender_case: CaseOut
