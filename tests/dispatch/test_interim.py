@@ -225,7 +225,7 @@ def test_noise_too_high_for_any_run_is_reported(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: 100.0})
     analyse_cases(job)
     assert lines(job)[3].endswith(
-        "200 blocks would not decide it: use a quieter host or a longer load"
+        "100 more blocks would not decide it: use a quieter host or a longer load"
     )
 
 
