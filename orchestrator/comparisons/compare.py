@@ -32,7 +32,7 @@ from orchestrator.stats.multiple_testing import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 
 #: The primary metrics of a benchmark without a definition, whose results are imported.
-DEFAULT_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
+_DEFAULT_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
 
 #: The definition of each side, None without one.
 SideSpecs = tuple[StoredSpec | None, StoredSpec | None]
@@ -142,7 +142,9 @@ def _select(
 ) -> Selection:
     """Return the cases with all metrics, or at least with those that decide."""
     flagged = load_flagged_trials(runs)
-    primary = {key for spec in specs for key in (spec.primary_metrics if spec else DEFAULT_PRIMARY)}
+    primary = {
+        key for spec in specs for key in (spec.primary_metrics if spec else _DEFAULT_PRIMARY)
+    }
     metrics = None if all_metrics else primary
     selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=metrics)
     if metrics is not None:
@@ -199,7 +201,7 @@ def _list_primary(
 ) -> Sequence[str]:
     """Return the primary metrics of a case; of two different cases, those of both."""
     before, after = (
-        spec.list_case_metrics(names[side[0].place.case].parameters) if spec else DEFAULT_PRIMARY
+        spec.list_case_metrics(names[side[0].place.case].parameters) if spec else _DEFAULT_PRIMARY
         for spec, side in zip(specs, (case.baseline, case.contender), strict=True)
     )
     return [key for key in before if key in after] or before
