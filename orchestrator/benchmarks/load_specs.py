@@ -20,7 +20,7 @@ from orchestrator.benchmarks.placeholders import find_placeholders, list_service
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
-from orchestrator.loadtools.model import GrpcCall, LoadSpec, Problem
+from orchestrator.loadtools.model import GrpcCall, LoadSpec, Model, Problem
 from orchestrator.loadtools.registry import TOOLS, Adapter
 
 #: Overhead of a trial in addition to its load: start, readiness, stop and collection.
@@ -71,15 +71,29 @@ def list_tools(spec: Spec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(get_tool(spec, case.parameters).name for case in expand(spec)))
 
 
-def list_primary_metrics(spec: Spec) -> tuple[str, ...]:
-    """Return the metrics that decide the verdict of a case."""
-    if spec.measured == "client":
+def map_primary_metrics(spec: Spec) -> dict[str, frozenset[Model]]:
+    """Return the metrics that decide the verdict of some case, with the loops of these cases."""
+    loops: dict[str, set[Model]] = {}
+    for resolved in list_configurations(spec):
+        for key in list_case_metrics(resolved):
+            loops.setdefault(key, set()).add(get_planned_loop(resolved.load))
+    return {key: frozenset(each) for key, each in loops.items()}
+
+
+def list_case_metrics(resolved: Spec) -> tuple[str, ...]:
+    """Return the metrics that decide the verdict of a case with this definition (see resolve)."""
+    if resolved.measured == "client":
         return PRIMARY_OF_CLIENT
-    loads = [shape.load for shape in list_configurations(spec)]
-    if all(load.search is not None for load in loads):
+    if resolved.load.search is not None:
         return PRIMARY_OF_SEARCH
-    rates = [rate for load in loads for rate in (load.rate, *_list_step_rates(load))]
-    return PRIMARY["open" if any(rate is not None for rate in rates) else "closed"]
+    return PRIMARY[get_planned_loop(resolved.load)]
+
+
+def get_planned_loop(load: Load) -> Model:
+    """Return open if any part of the load has a rate; a search always has one."""
+    rates = (load.rate, *(step.rate for step in load.steps or ()))
+    rated = load.search is not None or any(rate is not None for rate in rates)
+    return "open" if rated else "closed"
 
 
 def list_configurations(spec: Spec) -> list[Spec]:
@@ -180,10 +194,6 @@ def _check_start(resolved: Spec, case: CaseSpec) -> None:
             raise InvalidRequestError.from_faults(faults)
     except InvalidRequestError as error:
         raise InvalidRequestError(f"for {case.label}: {error}", field=error.field) from error
-
-
-def _list_step_rates(load: Load) -> list[float | None]:
-    return [step.rate for step in load.steps or ()]
 
 
 def _resolve_rate(load: Load) -> tuple[float | None, bool]:

@@ -12,11 +12,18 @@ from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import Scalar
-from orchestrator.benchmarks.load_specs import estimate_trials_s, list_primary_metrics, list_roles
+from orchestrator.benchmarks.load_specs import (
+    estimate_trials_s,
+    get_planned_loop,
+    list_case_metrics,
+    list_roles,
+    map_primary_metrics,
+)
 from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.spec import Spec, from_data
-from orchestrator.core.errors import NotFoundError
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
+from orchestrator.loadtools.model import Model
 
 #: The fewest digits of a hash that identify a commit.
 LEAST_DIGITS = 7
@@ -211,8 +218,24 @@ class StoredSpec:
         return {case.key: each for case, each in zip(self.cases, times, strict=True)}
 
     @cached_property
-    def primary_metrics(self) -> tuple[str, ...]:
-        return list_primary_metrics(self.spec)
+    def primary_metrics(self) -> Mapping[str, frozenset[Model]]:
+        """The metrics that decide the verdict of some case, with the loops of these cases."""
+        return map_primary_metrics(self.spec)
+
+    def list_case_metrics(self, parameters: Mapping[str, Scalar]) -> tuple[str, ...]:
+        """Return the metrics that decide the verdict of a case; those of all cases if the
+        definition cannot measure it, because it is of another version."""
+        try:
+            return list_case_metrics(self.resolve(parameters))
+        except InvalidRequestError:
+            return tuple(self.primary_metrics)
+
+    def get_loop(self, parameters: Mapping[str, Scalar]) -> Model:
+        """Return the loop of a case; closed if the definition cannot measure it."""
+        try:
+            return get_planned_loop(self.resolve(parameters).load)
+        except InvalidRequestError:
+            return "closed"
 
     @cached_property
     def roles(self) -> frozenset[Role]:

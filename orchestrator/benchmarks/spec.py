@@ -47,10 +47,11 @@ from orchestrator.benchmarks.placeholders import (
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.yaml_text import parse_yaml
 from orchestrator.loadtools.metrics import find_metric
+from orchestrator.stats.power import MOST_BLOCKS
 
 MAX_SOURCE_BYTES = 256 * 1024
 #: The maximum number of rounds of a run.
-MAX_ROUNDS = 100
+MAX_ROUNDS = MOST_BLOCKS
 
 
 class Ready(Strict):

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from itertools import chain
 from uuid import UUID
 
-from orchestrator.benchmarks.load_specs import list_primary_metrics
-from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.calibration.golden import count_epoch
 from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
@@ -63,12 +62,16 @@ def judge_calibration(run: Run) -> Calibration | None:
 
 
 def _load_readings(run: Run) -> Readings:
-    keys = list_primary_metrics(read_spec(run.definition))
+    spec = get_stored_spec(run.definition)
     pairs = _load_pairs(run)
-    values = load_values([trial for group in pairs.values() for trial in chain(*group)], keys)
+    trials = [trial for group in pairs.values() for trial in chain(*group)]
+    values = load_values(trials, spec.primary_metrics)
+    parameters = dict(
+        run.definition.benchmark.cases.filter(key__in=pairs).values_list("key", "parameters")
+    )
     readings: Readings = defaultdict(dict)
     for case, group in sorted(pairs.items()):
-        for key in keys:
+        for key in spec.list_case_metrics(parameters[case]):
             noise = estimate_noise(list(_iterate_differences(group, values, key)))
             if noise is not None:
                 readings[case][key] = asdict(noise)

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
 from orchestrator.calibration.models import Calibration
+from orchestrator.calibration.resolution import group_by_first_metric
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
     list_sensitivities,
@@ -14,7 +14,7 @@ from orchestrator.calibration.sensitivity import (
     load_newest_calibration,
 )
 from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.loadtools.metrics import Metric
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -31,12 +31,14 @@ class Forecast:
 
 
 def forecast_resolution(plan: RunPlan) -> list[Forecast]:
-    """Return one forecast for each host that is named as a target."""
+    """Return a forecast for each host that is named as a target and each first primary metric."""
     targets = [roles[HostRole.TARGET] for roles in plan.placements]
     hosts = dict.fromkeys(wanted.host for wanted in targets if wanted.host is not None)
     benchmark = plan.definition.benchmark
-    metric = find_metrics(list_primary_metrics(plan.spec)[:1])[0]
-    return [_forecast_host(host, benchmark, metric, plan.rounds) for host in hosts]
+    metrics = group_by_first_metric(plan)
+    return [
+        _forecast_host(host, benchmark, metric, plan.rounds) for host in hosts for metric in metrics
+    ]
 
 
 def _forecast_host(host: Host, benchmark: Benchmark, metric: Metric, rounds: int) -> Forecast:
@@ -53,7 +55,9 @@ def _forecast_host(host: Host, benchmark: Benchmark, metric: Metric, rounds: int
     if calibration is None:
         return Forecast(host=host, calibration=None, text=_explain_uncalibrated(host))
     sights = list_sensitivities(calibration)
-    first = [sight for sight in sights if sight.metric == sights[0].metric]
+    measured = {sight.metric for sight in sights}
+    shown = metric if metric in measured else sights[0].metric
+    first = [sight for sight in sights if sight.metric == shown]
     text = format_forecast(host.name, first, rounds)
     if calibration.benchmark != benchmark:
         text += f" (by its noise with {calibration.benchmark.title}: not calibrated with this one)"

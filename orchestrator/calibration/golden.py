@@ -16,8 +16,7 @@ from cli.pitwall.units import format_change, format_value
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.load_specs import list_primary_metrics
-from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.calibration.models import GoldenOutcome, GoldenVerdict
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import quarantine
@@ -184,13 +183,15 @@ def _compare_with_references(check: GoldenCheck, run: Run, readings: Readings) -
 
 def _load_readings(run: Run) -> Readings:
     """Return medians over valid and suspect trials, by case and primary metric."""
-    keys = list_primary_metrics(read_spec(run.definition))
+    spec = get_stored_spec(run.definition)
     trials = Trial.objects.filter(job__run=run, validity__in=COUNTED_VALIDITIES)
-    cases = dict(trials.values_list("pk", "case__key"))
+    cases = {trial.pk: trial.case for trial in trials.select_related("case")}
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for trial, readings_of_trial in load_values(cases, keys).items():
+    for trial, readings_of_trial in load_values(cases, spec.primary_metrics).items():
+        own = spec.list_case_metrics(cases[trial].parameters)
         for key, value in readings_of_trial.items():
-            values[cases[trial], key].append(value)
+            if key in own:
+                values[cases[trial].key, key].append(value)
     readings: Readings = defaultdict(dict)
     for (case, key), samples in sorted(values.items()):
         readings[case][key] = median(samples)

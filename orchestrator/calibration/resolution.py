@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from cli.pitwall.units import format_percent
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
 from orchestrator.calibration.models import Calibration
@@ -68,19 +68,31 @@ def estimate_resolution(plan: RunPlan, change: float) -> Resolution:
     """
     hosts = list_targets(plan)
     benchmark = plan.definition.benchmark
-    keys = {case.key for case in plan.cases}
-    metric = find_metrics(list_primary_metrics(plan.spec)[:1])[0]
-    noises = [load_host_noise(host, benchmark, metric) for host in hosts]
-    known = [(each, sigma) for each in noises if (sigma := each.noisiest(keys)) is not None]
+    noises = [
+        (load_host_noise(host, benchmark, metric), cases)
+        for metric, cases in group_by_first_metric(plan).items()
+        for host in hosts
+    ]
+    known = [(each, sigma) for each, cases in noises if (sigma := each.noisiest(cases)) is not None]
     if not known:
         raise _build_unknown_error(hosts)
     texts = [_describe_resolution(each, sigma, change) for each, sigma in known]
-    unknown = [each.host.name for each in noises if not each.cases]
+    unknown = dict.fromkeys(each.host.name for each, _ in noises if not each.cases)
     if unknown:
         names = " and ".join(unknown)
         texts.append(f"The changes that {names} can detect are unknown: nothing was measured there")
     rounds = max(_estimate_rounds(each, sigma, change) for each, sigma in known)
     return Resolution(rounds=rounds, texts=tuple(texts))
+
+
+def group_by_first_metric(plan: RunPlan) -> dict[Metric, set[str]]:
+    """Return the keys of the selected cases by their first primary metric."""
+    spec = get_stored_spec(plan.definition)
+    groups: dict[Metric, set[str]] = {}
+    for case in plan.cases:
+        (metric,) = find_metrics(spec.list_case_metrics(case.parameters)[:1])
+        groups.setdefault(metric, set()).add(case.key)
+    return groups
 
 
 def list_targets(plan: RunPlan) -> list[Host]:

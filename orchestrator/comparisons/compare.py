@@ -4,27 +4,27 @@ The tests and intervals are in `orchestrator.stats`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.benchmarks.selectors import load_stored_spec
-from orchestrator.comparisons.exclusions import (
-    FlaggedTrial,
-    SharedRun,
-    load_flagged_trials,
-    load_shared_runs,
-)
+from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
+from orchestrator.comparisons.exclusions import SharedRun, load_flagged_trials, load_shared_runs
 from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
 from orchestrator.comparisons.reasons import build_notes, summarise_comparison
-from orchestrator.comparisons.report import CaseComparison, ComparisonReport
+from orchestrator.comparisons.report import CaseComparison, CaseName, ComparisonReport
 from orchestrator.comparisons.same_builds import build_same_build_notes, load_builds
 from orchestrator.comparisons.selection import Selection, select_cases
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.core.errors import NotFoundError
-from orchestrator.loadtools.metrics import PRIMARY, Metric, find_metrics
+from orchestrator.loadtools.metrics import (
+    PRIMARY,
+    Metric,
+    choose_deciding_metrics,
+    find_metrics,
+)
+from orchestrator.results.models import Point
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.interim import PENALTY
@@ -34,6 +34,9 @@ from orchestrator.stats.unpaired import compare_unpaired
 
 #: The primary metrics of a benchmark without a definition, whose results are imported.
 _DEFAULT_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
+
+#: The definition of each side, None without one.
+SideSpecs = tuple[StoredSpec | None, StoredSpec | None]
 
 #: Index of a case in the selection, as text → metric key → comparison.
 Compared = Mapping[str, Mapping[str, Comparison]]
@@ -70,20 +73,11 @@ def compare_sides(
     if not member.sees_project(benchmark.project_id, benchmark.project.team_id):
         raise NotFoundError(f"the team has no benchmark {benchmark.slug}")
     runs = load_shared_runs(benchmark, sides[0].commit, sides[1].commit, run)
-    definition = _find_definition(benchmark, sides, runs)
-    primary, open_loop = (
-        (_DEFAULT_PRIMARY, False) if definition is None else _load_primary(*definition)
-    )
-    selection = _select(
-        benchmark, sides, runs, load_flagged_trials(runs), run, None if all_metrics else primary
-    )
+    specs = _load_specs(benchmark, sides, runs)
+    selection = _select(benchmark, sides, runs, run, specs, all_metrics=all_metrics)
     mismatches = find_mismatches(benchmark, sides, selection.cases, selection.names)
     judged = judge_cases(
-        selection,
-        mismatches,
-        primary,
-        open_loop=open_loop,
-        interim=any(shared.interim for shared in runs),
+        selection, mismatches, specs, interim=any(shared.interim for shared in runs)
     )
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
     builds = load_builds(benchmark, sides[0].commit, sides[1].commit, run)
@@ -93,24 +87,28 @@ def compare_sides(
 
 
 def judge_cases(
-    selection: Selection,
-    mismatches: Mismatches,
-    primary: Collection[str],
-    *,
-    open_loop: bool,
-    interim: bool,
+    selection: Selection, mismatches: Mismatches, specs: SideSpecs, *, interim: bool
 ) -> JudgedCases:
-    """The comparison of each case, and the verdict over all. `primary`: metrics that decide.
+    """The comparison of each case by its own primary metrics, and the verdict over all.
 
     `interim`: interim analyses could stop cases early, so each p-value is penalised.
     """
     compared = _compare_cases(selection.cases, mismatches)
+    names = selection.names.cases
     matrix = judge_matrix(
         compared,
-        primary=choose_deciding_metrics(primary, compared),
+        primary={
+            str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
+            for index, case in enumerate(selection.cases)
+        },
         counted=PENALTY if interim else 1.0,
     )
-    return JudgedCases(compared=compared, matrix=matrix, mismatches=mismatches, open_loop=open_loop)
+    return JudgedCases(
+        compared=compared,
+        matrix=matrix,
+        mismatches=mismatches,
+        open_loops=_find_open_loops(selection, specs[0]),
+    )
 
 
 def build_report(
@@ -133,7 +131,6 @@ def build_report(
         tests=sum(q is not None for q in matrix.q_values.values()),
         changed=matrix.changed,
         survived=matrix.survived,
-        open_loop=judged.open_loop,
     )
 
 
@@ -141,43 +138,85 @@ def _select(
     benchmark: Benchmark,
     sides: tuple[Side, Side],
     runs: Sequence[SharedRun],
-    flagged: Sequence[FlaggedTrial],
     run: Run | None,
-    metrics: Collection[str] | None,
+    specs: SideSpecs,
+    *,
+    all_metrics: bool,
 ) -> Selection:
-    """Return the cases with these metrics; with all metrics if none of these was measured."""
+    """Return the cases with all metrics, or at least with those that decide."""
+    flagged = load_flagged_trials(runs)
+    primary = {
+        key for spec in specs for key in (spec.primary_metrics if spec else _DEFAULT_PRIMARY)
+    }
+    metrics = None if all_metrics else primary
     selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=metrics)
-    if metrics is not None and not any(case.metrics for case in selection.cases):
-        selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=None)
+    if metrics is not None:
+        others = _load_other_metrics(selection, sides[1], specs, primary)
+        if others:
+            metrics = primary | others
+            selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=metrics)
     if not selection.cases and not selection.excluded_cases:
         raise NotFoundError(_explain_nothing_to_compare(sides, run))
     return selection
 
 
-def _load_primary(definition: UUID, digest: str) -> tuple[tuple[str, ...], bool]:
-    """Return the primary metrics, and whether the loop is open."""
-    metrics = load_stored_spec(definition, digest).primary_metrics
-    return metrics, metrics == PRIMARY["open"]
+def _load_other_metrics(
+    selection: Selection, contender: Side, specs: SideSpecs, primary: Collection[str]
+) -> set[str]:
+    """Return the metrics of the contender's cases that have none of their primary metrics."""
+    names = selection.names.cases
+    usual = {
+        group.place.case
+        for case in selection.cases
+        if case.metrics.keys() & set(_list_primary(case, specs, names))
+        for group in case.contender
+    }
+    others = names.keys() - usual
+    if not others:
+        return set()
+    points = Point.objects.filter(commit=contender.commit, series__case__in=others)
+    keys = points.order_by().values_list("series__metric__key", flat=True).distinct()
+    return set(keys) - set(primary)
 
 
-def _find_definition(
+def _load_specs(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
-) -> tuple[UUID, str] | None:
-    """Return the id and the digest of the definition that names the primary metrics.
+) -> SideSpecs:
+    """Return the definitions that judge the sides; None without a definition.
 
-    It is the requested one, else the newest of both sides.
+    It is the requested one, else the newest that measured both sides, else the newest.
     """
-    if sides[0].definition is not None:
-        return sides[0].definition.pk, sides[0].definition.digest
+    before, after = (_load_spec(benchmark, side, runs) for side in sides)
+    return before, after
+
+
+def _load_spec(benchmark: Benchmark, side: Side, runs: Sequence[SharedRun]) -> StoredSpec | None:
+    if side.definition is not None:
+        return load_stored_spec(side.definition.pk, side.definition.digest)
     if runs:
-        return runs[0].definition, runs[0].digest
-    return benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
+        return load_stored_spec(runs[0].definition, runs[0].digest)
+    newest = benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
+    return None if newest is None else load_stored_spec(*newest)
 
 
-def choose_deciding_metrics(primary: Collection[str], compared: Compared) -> Collection[str]:
-    """Return the primary metrics; if none of them was measured, all metrics."""
-    present = {metric for metrics in compared.values() for metric in metrics}
-    return primary if present & set(primary) or not present else present
+def _list_primary(
+    case: PairedCase, specs: SideSpecs, names: Mapping[int, CaseName]
+) -> Sequence[str]:
+    """Return the primary metrics of a case; of two different cases, those of both."""
+    before, after = (
+        spec.list_case_metrics(names[side[0].place.case].parameters) if spec else _DEFAULT_PRIMARY
+        for spec, side in zip(specs, (case.baseline, case.contender), strict=True)
+    )
+    return [key for key in before if key in after] or before
+
+
+def _find_open_loops(selection: Selection, spec: StoredSpec | None) -> frozenset[int]:
+    if spec is None:
+        return frozenset()
+    shown = {group.place.case for case in selection.cases for group in case.baseline}
+    shown.update(place.case for place in selection.excluded_cases)
+    names = selection.names.cases
+    return frozenset(pk for pk in shown if spec.get_loop(names[pk].parameters) == "open")
 
 
 def _compare_cases(cases: Sequence[PairedCase], mismatches: Mismatches) -> Compared:

@@ -160,7 +160,7 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "blocks": metric.blocks,
         "p_value": metric.p_value,
         "q_value": metric.q_value,
-        "needed_blocks": metric.needed_blocks,
+        "needed_blocks": metric.needed_blocks if metric.more_blocks else None,
         "verdict": metric.verdict,
         "reasons": list(metric.reasons),
     }
@@ -279,7 +279,7 @@ def _render_table(report: ComparisonReport, shown: Sequence[CaseComparison]) -> 
 
 
 def _render_row(case: CaseComparison, metrics: Mapping[str, str], several: bool) -> list[str]:
-    by_key = {metric.key: metric for metric in case.metrics}
+    by_key = {metric.key: metric for metric in case.metrics if metric.primary}
     label, host = case.case.label, case.host.name
     if case.contender_case.pk != case.case.pk:
         label += f" → {case.contender_case.label}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from orchestrator.benchmarks.load_specs import get_planned_loop
 from orchestrator.benchmarks.matrix import resolve_load, select_measured_part
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.selectors import get_stored_spec
@@ -101,7 +102,5 @@ def _describe_planned(
 ) -> tuple[dict[str, Any], str, str, str]:
     """What a case is measured by, the loop (`open` or `closed`), the protocol and the tool."""
     load = resolve_load(resolved, parameters)
-    steps = [step.rate for step in load.steps or ()]
-    rated = load.search is not None or any(rate is not None for rate in (load.rate, *steps))
-    loop = "open" if rated else "closed"
-    return select_measured_part(resolved, parameters), loop, load.protocol, load.tool
+    measured = select_measured_part(resolved, parameters)
+    return measured, get_planned_loop(load), load.protocol, load.tool

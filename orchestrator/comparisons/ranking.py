@@ -13,8 +13,10 @@ from orchestrator.comparisons.selection import Selection
 from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
-from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.multiple_testing import MatrixVerdict
+from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
+from orchestrator.stats.multiple_testing import Cell, MatrixVerdict
+from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
+from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.summary import summarise
 
 #: The rank of a verdict: changes first, then inconclusive cases.
@@ -28,14 +30,21 @@ ORDER: Mapping[str, int] = {
 _WITHHELD = "closed and open loop: their latencies are not comparable"
 
 
+#: The total blocks that would probably decide an inconclusive primary metric.
+NeededBlocks = Mapping[Cell, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCases:
-    """`compared`: index of a case in the selection, as text → metric key → comparison."""
+    """`compared`: index of a case in the selection, as text → metric key → comparison.
+
+    `open_loops`: the cases of the baseline with an open loop.
+    """
 
     compared: Mapping[str, Mapping[str, Comparison]]
     matrix: MatrixVerdict
     mismatches: Mismatches
-    open_loop: bool
+    open_loops: frozenset[int]
 
 
 def rank_cases(
@@ -47,8 +56,9 @@ def rank_cases(
     """
     keys = {key for metrics in judged.compared.values() for key in metrics}
     infos = find_metrics(keys)
+    needed = _estimate_needed_blocks(judged)
     cases = [
-        _build_case(index, selection, judged, infos, trial_s)
+        _build_case(index, selection, judged, infos, trial_s, needed)
         for index in range(len(selection.cases))
     ]
     cases += [
@@ -72,29 +82,35 @@ def _build_case(
     judged: JudgedCases,
     infos: Sequence[Metric],
     trial_s: Mapping[int, float],
+    needed: NeededBlocks,
 ) -> CaseComparison:
     case, exclusions, names = selection.cases[index], selection.exclusions[index], selection.names
-    metrics = _build_metrics(index, judged, infos)
+    metrics = _build_metrics(index, judged, infos, needed)
     if index in judged.mismatches.withheld:
         metrics += _withhold_metrics(case)
     before, after = case.baseline[0].place, case.contender[0].place
     counts = exclusions if case.paired else _count_exclusions(case)
-    missing = _count_missing_blocks(metrics, counts.excluded if case.paired else 0)
+    verdict = judged.matrix.cases[str(index)]
+    missing = (
+        _count_missing_blocks(metrics, counts.excluded) if verdict is Verdict.INCONCLUSIVE else None
+    )
+    in_reach = missing is not None and missing <= MOST_BLOCKS
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
         host=_build_host_name(case.baseline, selection),
         contender_host=_build_host_name(case.contender, selection),
-        verdict=judged.matrix.cases[str(index)],
+        verdict=verdict,
         metrics=metrics,
         paired=case.paired,
         excluded_blocks=counts.excluded,
         suspect_blocks=counts.suspect,
         validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
-        open_loop=judged.open_loop,
+        open_loop=before.case in judged.open_loops,
         source=case,
-        missing_blocks=missing,
-        missing_s=_estimate_seconds(missing, trial_s.get(before.case)),
+        missing_blocks=missing if in_reach else None,
+        out_of_reach=missing is not None and not in_reach,
+        missing_s=_estimate_seconds(missing if in_reach else None, trial_s.get(before.case)),
     )
 
 
@@ -113,7 +129,7 @@ def _build_excluded_case(
         excluded_blocks=exclusions.excluded,
         suspect_blocks=0,
         validity_issues=count_validity_issues(exclusions.reasons),
-        open_loop=judged.open_loop,
+        open_loop=place.case in judged.open_loops,
     )
 
 
@@ -135,12 +151,12 @@ def _count_exclusions(case: PairedCase) -> Exclusions:
 
 
 def _build_metrics(
-    index: int, judged: JudgedCases, infos: Sequence[Metric]
+    index: int, judged: JudgedCases, infos: Sequence[Metric], needed: NeededBlocks
 ) -> tuple[MetricComparison, ...]:
     """Return the metrics, primary ones first."""
     compared = judged.compared[str(index)]
     metrics = [
-        _build_metric(info, compared[info.key], judged, (str(index), info.key))
+        _build_metric(info, compared[info.key], judged, (str(index), info.key), needed)
         for info in infos
         if info.key in compared
     ]
@@ -149,15 +165,17 @@ def _build_metrics(
 
 
 def _build_metric(
-    info: Metric, comparison: Comparison, judged: JudgedCases, cell: tuple[str, str]
+    info: Metric, comparison: Comparison, judged: JudgedCases, cell: Cell, needed: NeededBlocks
 ) -> MetricComparison:
     verdict = judged.matrix.cells.get(cell)
+    blocks = needed.get(cell)
     return MetricComparison(
         info=info,
         result=comparison,
         primary=verdict is not None,
         verdict=verdict or comparison.verdict,
         q_value=judged.matrix.q_values.get(cell),
+        needed_blocks=blocks,
     )
 
 
@@ -197,23 +215,29 @@ def _compute_mean(values: Sequence[float]) -> float | None:
     return summary.mean if summary else None
 
 
-def _count_missing_blocks(metrics: Sequence[MetricComparison], excluded: int) -> int | None:
-    """How many more blocks the inconclusive primary metrics need.
+def _estimate_needed_blocks(judged: JudgedCases) -> NeededBlocks:
+    """Return the total blocks that would probably decide each inconclusive primary metric."""
+    matrix = judged.matrix
+    cells = [cell for cell, verdict in matrix.cells.items() if verdict is Verdict.INCONCLUSIVE]
+    rule = DecisionRule(claim_alpha=min(ALPHA, matrix.claim_threshold))
+    needed = estimate_needed_blocks([judged.compared[case][metric] for case, metric in cells], rule)
+    return {cell: each for cell, each in zip(cells, needed, strict=True) if each is not None}
 
-    The share of blocks that are excluded is assumed to stay the same.
+
+def _count_missing_blocks(metrics: Sequence[MetricComparison], excluded: int) -> int | None:
+    """Return how many more blocks would probably decide the inconclusive primary metrics.
+
+    The share of blocks that have the metric, and are not excluded, is assumed to stay the same.
     """
-    missing = [
-        metric.needed_blocks - metric.blocks
-        for metric in metrics
-        if metric.primary
-        and metric.verdict == Verdict.INCONCLUSIVE
-        and metric.needed_blocks is not None
-    ]
-    clean = max((blocks for blocks in missing if blocks > 0), default=None)
-    if clean is None:
+    open_ = [metric for metric in metrics if metric.needed_blocks is not None]
+    if not open_:
         return None
-    counted = max(1, *(metric.blocks for metric in metrics if metric.primary))
-    return math.ceil(clean * (counted + excluded) / counted)
+    measured = excluded + max(metric.blocks for metric in metrics if metric.primary)
+    return max(
+        math.ceil((metric.needed_blocks - metric.blocks) * measured / max(1, metric.blocks))
+        for metric in open_
+        if metric.needed_blocks is not None
+    )
 
 
 def load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[int, float]:

@@ -13,6 +13,7 @@ from orchestrator.loadtools.metrics import Metric
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.needed_blocks import is_out_of_reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,8 @@ class MetricComparison:
     with too few blocks. `verdict` is one of improved, regressed, trivial, equivalent, inconclusive.
     `q_value`, of primary metrics: the expected share of false changes among all metrics with a
     p-value as small as this one. If the sides share no block, `blocks` counts the trials of the
-    smaller side.
+    smaller side. `needed_blocks`, of inconclusive primary metrics: the total that would probably
+    decide it, as of `estimate_needed_blocks`; None if it is unknown.
     """
 
     info: Metric
@@ -50,6 +52,14 @@ class MetricComparison:
     primary: bool
     verdict: str
     q_value: float | None
+    needed_blocks: int | None = None
+
+    @property
+    def more_blocks(self) -> int | None:
+        """Return how many more blocks would probably decide it; None if no run has so many."""
+        if self.needed_blocks is None or is_out_of_reach(self.result, self.needed_blocks):
+            return None
+        return self.needed_blocks - self.blocks
 
     @property
     def key(self) -> str:
@@ -97,10 +107,6 @@ class MetricComparison:
         return self.result.p_value
 
     @property
-    def needed_blocks(self) -> int | None:
-        return self.result.needed_blocks
-
-    @property
     def reasons(self) -> tuple[str, ...]:
         return self.result.reasons
 
@@ -112,7 +118,8 @@ class CaseComparison:
     `validity_issues` are the reasons of the trials in both. `contender_case` and `contender_host`
     differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
     block, so the machine itself may have changed. `missing_blocks` more would probably decide an
-    inconclusive case, in `missing_s` seconds; None if the case is decided or the time is unknown.
+    inconclusive case, in `missing_s` seconds; None if the case is decided or they are unknown.
+    `out_of_reach`: it needs more than a run may have.
     """
 
     case: CaseName
@@ -128,6 +135,7 @@ class CaseComparison:
     open_loop: bool
     source: PairedCase | None = None
     missing_blocks: int | None = None
+    out_of_reach: bool = False
     missing_s: float | None = None
 
 
@@ -162,7 +170,6 @@ class ComparisonReport:
     tests: int
     changed: int
     survived: int
-    open_loop: bool
 
     @property
     def baseline(self) -> Commit:

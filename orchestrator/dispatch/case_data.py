@@ -1,12 +1,12 @@
 """The comparisons of a case in an interim analysis, from its measured blocks. No database."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from cli.pitwall.units import format_change
-from orchestrator.loadtools.metrics import Metric
+from orchestrator.loadtools.metrics import Metric, choose_deciding_metrics, find_metrics
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.interim import INTERIM_ALPHA
 from orchestrator.stats.stopping import CaseData, Decision
@@ -26,14 +26,22 @@ Block = dict[int, UUID]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSpec:
-    """The cells of a case of the run: its primary metrics, and its contenders by position."""
+    """`primary`: case → its primary metrics. `contenders`: position → name."""
 
-    metrics: tuple[Metric, ...]
+    primary: Mapping[int, Sequence[str]]
     contenders: Mapping[int, str]
 
-    @property
-    def cells(self) -> list[tuple[int, Metric]]:
-        return [(at, metric) for at in self.contenders for metric in self.metrics]
+    def count_cells(self, case: int) -> int:
+        return len(self.contenders) * len(self.primary[case])
+
+    def list_cells(
+        self, case: int, values: Iterable[Mapping[str, float]]
+    ) -> list[tuple[int, Metric]]:
+        """Return the contenders with the metrics that decide this case, by the values of its
+        trials."""
+        measured = {key for each in values for key in each}
+        metrics = find_metrics(choose_deciding_metrics(self.primary[case], measured))
+        return [(at, metric) for at in self.contenders for metric in metrics]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,11 +62,15 @@ class CaseComparisons:
 
 
 def compare_case(
-    blocks: CaseBlocks, spec: ComparisonSpec, values: Mapping[UUID, Mapping[str, float]]
+    case: int,
+    blocks: CaseBlocks,
+    spec: ComparisonSpec,
+    values: Mapping[UUID, Mapping[str, float]],
 ) -> CaseComparisons:
     """Compare a case; `values`: trial → metric → value in its SI unit, None if unknown."""
     comparisons: list[tuple[tuple[int, Metric], Comparison]] = []
-    for at, metric in spec.cells:
+    trials = (values.get(trial, {}) for block in blocks.clean for trial in block.values())
+    for at, metric in spec.list_cells(case, trials):
         before = _build_column(blocks.clean, 0, metric, values)
         after = _build_column(blocks.clean, at, metric, values)
         if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):

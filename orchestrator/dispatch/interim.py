@@ -10,8 +10,8 @@ from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
-from orchestrator.benchmarks.load_specs import list_primary_metrics
-from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.dispatch.case_data import (
     CaseBlocks,
     CaseComparisons,
@@ -19,7 +19,6 @@ from orchestrator.dispatch.case_data import (
     compare_case,
     describe_decision,
 )
-from orchestrator.loadtools.metrics import find_metrics
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs import claims
 from orchestrator.runs.case_status import load_latest_analyses
@@ -51,7 +50,7 @@ def analyse_cases(job: Job) -> None:
     decisions = decide_cases(
         {case: compared.data for case, compared in data.items()},
         elsewhere=_load_other_p_values(job, due),
-        cells=_count_cases(job) * len(spec.cells),
+        cells=sum(spec.count_cells(case) for case in _list_cases(job)),
         screen=job.run.until == Until.SCREENED,
     )
     claims.store_analyses(
@@ -65,8 +64,13 @@ def analyse_cases(job: Job) -> None:
 
 def _load_spec(job: Job) -> ComparisonSpec:
     variants = job.run.variants.select_related("commit").filter(position__gt=0)
+    stored = get_stored_spec(job.run.definition)
+    cases = Case.objects.filter(trials__job__run=job.run_id).order_by().distinct()
     return ComparisonSpec(
-        metrics=find_metrics(list_primary_metrics(read_spec(job.run.definition))),
+        primary={
+            case: stored.list_case_metrics(parameters)
+            for case, parameters in cases.values_list("pk", "parameters")
+        },
         contenders={each.position: each.commit.short_sha for each in variants},
     )
 
@@ -123,9 +127,12 @@ def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:
 
 
 def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[int, CaseComparisons]:
-    trials = chain.from_iterable(block.values() for each in due.values() for block in each.clean)
-    values = load_values(list(trials), {metric.key for metric in spec.metrics})
-    return {case: compare_case(blocks, spec, values) for case, blocks in due.items()}
+    blocks = chain.from_iterable(each.clean for each in due.values())
+    trials = list(chain.from_iterable(block.values() for block in blocks))
+    values = load_values(trials, {key for case in due for key in spec.primary[case]})
+    # Trials without a primary metric, such as those of a script with metrics of its own.
+    values |= load_values([trial for trial in trials if trial not in values])
+    return {case: compare_case(case, blocks, spec, values) for case, blocks in due.items()}
 
 
 def _load_other_p_values(job: Job, due: Iterable[int]) -> list[float]:
@@ -140,10 +147,11 @@ def _load_other_p_values(job: Job, due: Iterable[int]) -> list[float]:
     ]
 
 
-def _count_cases(job: Job) -> int:
-    """Count the cases that are or will be measured, once per job."""
+def _list_cases(job: Job) -> list[int]:
+    """Return the cases that are or will be measured, once per job."""
     trials = Trial.objects.filter(job__run=job.run_id).exclude(state=TrialState.UNSUPPORTED)
-    return trials.order_by().values("job", "case").distinct().count()
+    rows = trials.order_by().values_list("job", "case").distinct()
+    return [case for _, case in rows]
 
 
 def _build_analysis(

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import build_project_condition
-from orchestrator.benchmarks.models import Benchmark, Case
+from orchestrator.benchmarks.models import Benchmark, Case, Definition
+from orchestrator.benchmarks.selectors import load_stored_spec
 
 #: The number of series on an overview, and of the newest commits of each.
 MOST_CELLS = 300
@@ -31,7 +33,8 @@ _ONE_METRIC = """
     JOIN results_series series ON series.benchmark_id = benchmark.id
     JOIN results_metric metric ON metric.id = series.metric_id
     ORDER BY series.case_id, series.host_id, array_position(
-        CASE WHEN benchmark.open_loop THEN %s::text[] ELSE %s::text[] END, metric.key
+        CASE WHEN series.case_id = ANY(%s) OR (benchmark.open_loop AND benchmark.id <> ALL(%s))
+        THEN %s::text[] ELSE %s::text[] END, metric.key
     ), series.id
 """
 #: The series of some cases and metrics.
@@ -41,6 +44,12 @@ _SOME_METRICS = """
     JOIN results_series series ON series.benchmark_id = benchmark.id
     JOIN results_metric metric ON metric.id = series.metric_id
     WHERE series.case_id = ANY(%s) AND metric.key = ANY(%s)
+"""
+
+#: Options of a definition that may change the loop of a case.
+_CHANGES_LOOP = """
+    jsonb_path_exists(benchmarks_definition.spec,
+        'lax $.options.*.*.load ? (exists(@.rate) || exists(@.steps) || exists(@.search))')
 """
 
 # Cells of all benchmarks take turns, so that none of them leaves no place for another one.
@@ -130,12 +139,36 @@ def load_overview_points(
 ) -> list[NewestPoints]:
     """Return at most `limit` series, by benchmark, case and host: one metric of each."""
     condition, owner = build_project_condition(member)
+    mixed, open_cases = _find_open_cases(member, project)
     return _load_series(
         f"{condition} (%s::bigint IS NULL OR project.id = %s)",
         _ONE_METRIC,
-        [owner, project, project, list(_OPEN), list(_CLOSED), limit,
+        [owner, project, project, open_cases, mixed, list(_OPEN), list(_CLOSED), limit,
          _OVERVIEW_ROWS, OVERVIEW_COMMITS],
     )  # fmt: skip
+
+
+def _find_open_cases(member: Member, project: int | None) -> tuple[list[int], list[int]]:
+    """Return the benchmarks whose options may change the loop, and their cases with an open one."""
+    benchmarks = Benchmark.objects.filter(member.sees("project"))
+    if project is not None:
+        benchmarks = benchmarks.filter(project=project)
+    newest = Definition.objects.filter(benchmark__in=benchmarks).order_by(
+        "benchmark_id", "-version"
+    )
+    mixed = Definition.objects.annotate(mixed=RawSQL(_CHANGES_LOOP, [])).filter(
+        pk__in=newest.distinct("benchmark_id").values("pk"), mixed=True
+    )
+    specs = {
+        benchmark: load_stored_spec(pk, digest)
+        for benchmark, pk, digest in mixed.values_list("benchmark_id", "pk", "digest")
+    }
+    if not specs:
+        return [], []
+    cases = Case.objects.filter(benchmark__in=specs).values_list("pk", "benchmark", "parameters")
+    return list(specs), [
+        pk for pk, benchmark, parameters in cases if specs[benchmark].get_loop(parameters) == "open"
+    ]
 
 
 def load_benchmark_points(

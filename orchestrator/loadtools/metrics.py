@@ -1,7 +1,7 @@
 """All metrics that a trial can have: key, unit, which direction is better, and margin."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -51,6 +51,15 @@ LATENCY_LABELS: Mapping[Model, str] = {
     "closed": "closed loop: slow answers delay the next request, so waiting is undercounted",
     "open": "open loop: from when the request was due",
 }
+
+
+def choose_deciding_metrics(primary: Sequence[str], measured: Collection[str]) -> tuple[str, ...]:
+    """Return those of the `primary` metrics of a case that were `measured`.
+
+    If none was, such as for a script with metrics of its own, return all that can be judged.
+    """
+    chosen = tuple(key for key in primary if key in measured)
+    return chosen or tuple(each.key for each in find_metrics(measured) if not each.informational)
 
 
 def build_percentile_key(percentile: float, prefix: str = "latency") -> str:

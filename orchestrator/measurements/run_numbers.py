@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from statistics import median
 from uuid import UUID
 
-from orchestrator.benchmarks.selectors import load_stored_spec
+from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.loadtools.model import Model
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
@@ -45,7 +47,10 @@ class CaseNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNumbers:
-    """The usable trials of some cases of a run, and the metrics that decide its verdict."""
+    """The usable trials of some cases of a run, and the metrics that decide its verdict.
+
+    A trial has only values of metrics that decide its case.
+    """
 
     metrics: tuple[Metric, ...]
     trials: tuple[UsableTrial, ...]
@@ -128,7 +133,7 @@ def load_run_numbers(run: Run, cases: Collection[int]) -> RunNumbers:
         validity__in=COUNTED_VALIDITIES,
     )
     rows = list(usable.values_list("pk", "case_id", "job_id", "variant_id", "round"))
-    metrics, values = load_primary_values(run, [row[0] for row in rows])
+    metrics, values = load_primary_values(run, {row[0]: row[1] for row in rows})
     return RunNumbers(
         metrics=metrics,
         contenders=frozenset(each.pk for each in list(run.variants.all())[1:]),
@@ -141,23 +146,43 @@ def load_run_numbers(run: Run, cases: Collection[int]) -> RunNumbers:
     )
 
 
-def load_primary_metrics(run: Run) -> tuple[Metric, ...]:
-    """Return the metrics that decide the verdict of a run; none if its definition is unreadable."""
-    definition = run.definition
-    try:
-        keys = load_stored_spec(definition.pk, definition.digest).primary_metrics
-    except InvalidRequestError:
-        return ()
-    known = {metric.key: metric for metric in find_metrics(keys)}
-    return tuple(known[key] for key in keys if key in known)
+def load_metric_loops(run: Run) -> Mapping[str, frozenset[Model]]:
+    """Return the metrics that decide the verdict of some case, with the loops of these cases.
+
+    Empty if the definition of the run is unreadable.
+    """
+    spec = _load_spec(run)
+    return spec.primary_metrics if spec else {}
 
 
 def load_primary_values(
-    run: Run, trials: Iterable[UUID]
+    run: Run, trials: Mapping[UUID, int]
 ) -> tuple[tuple[Metric, ...], dict[UUID, dict[str, float]]]:
-    """Return the primary metrics of a run, and their values of these trials."""
-    metrics = load_primary_metrics(run)
-    return metrics, load_values(trials, {metric.key for metric in metrics})
+    """Return the primary metrics of a run, and the values that decide the cases of these trials.
+
+    `trials`: trial → case.
+    """
+    keys = load_metric_loops(run)
+    known = {metric.key: metric for metric in find_metrics(keys)}
+    values = load_values(trials, known)
+    own = _load_case_metrics(run, {trials[trial] for trial in values})
+    return tuple(known[key] for key in keys if key in known), {
+        trial: {key: value for key, value in each.items() if key in own[trials[trial]]}
+        for trial, each in values.items()
+    }
+
+
+def _load_case_metrics(run: Run, cases: Collection[int]) -> dict[int, tuple[str, ...]]:
+    spec = _load_spec(run)
+    rows = Case.objects.filter(pk__in=cases).values_list("pk", "parameters")
+    return {pk: spec.list_case_metrics(parameters) if spec else () for pk, parameters in rows}
+
+
+def _load_spec(run: Run) -> StoredSpec | None:
+    try:
+        return load_stored_spec(run.definition.pk, run.definition.digest)
+    except InvalidRequestError:
+        return None
 
 
 def load_run_summary(run: Run) -> RunSummary | None:
@@ -165,13 +190,15 @@ def load_run_summary(run: Run) -> RunSummary | None:
     trials = list(
         Trial.objects.filter(job__run=run, state=TrialState.MEASURED)
         .order_by("job__host__name", "case__label", "case")
-        .values_list("job__host__name", "case__label", "pk", "validity")[: MOST_SUMMARISED + 1]
+        .values_list("job__host__name", "case__label", "case", "pk", "validity")[
+            : MOST_SUMMARISED + 1
+        ]
     )
     if not 0 < len(trials) <= MOST_SUMMARISED:
         return None
-    metrics, values = load_primary_values(run, (pk for _, _, pk, _ in trials))
+    metrics, values = load_primary_values(run, {pk: key for _, _, key, pk, _ in trials})
     groups: dict[tuple[str, str], list[tuple[UUID, str]]] = defaultdict(list)
-    for host, case, pk, validity in trials:
+    for host, case, _, pk, validity in trials:
         groups[host or "", case].append((pk, validity))
     rows = (_summarise(host, case, each, metrics, values) for (host, case), each in groups.items())
     return RunSummary(metrics=metrics, rows=tuple(rows))

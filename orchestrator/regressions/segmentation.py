@@ -5,6 +5,7 @@ analyses their series in one transaction: if a worker dies, the next one finds t
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
@@ -12,10 +13,10 @@ from django.db import OperationalError, transaction
 from django.db.models import Count, F, Q, QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import load_stored_spec
+from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import find_metric
+from orchestrator.loadtools.metrics import choose_deciding_metrics, find_metric
 from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
 from orchestrator.regressions.pending_backfills import load_pending_positions
@@ -113,15 +114,7 @@ def detect_changes(series: Iterable[int], imported: Collection[int] = ()) -> Non
         .select_related("benchmark__project", "host", "metric", "case")
         .order_by("pk")
     )
-    judged = {}
-    wanted = []
-    for row in rows:
-        if row.benchmark_id not in judged:
-            judged[row.benchmark_id] = _list_judged_metrics(row.benchmark)
-        metrics = judged[row.benchmark_id]
-        if _is_judged(row.metric.key, metrics):
-            wanted.append(row)
-    wanted = _select_long(wanted)
+    wanted = _select_long(_select_judged(rows))
     begins = load_series_baselines(wanted)
     detected = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
@@ -179,19 +172,31 @@ def _record_detection(series: Series, line: list[LinePoint], scan: Changes) -> N
     )
 
 
-def _list_judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
-    """Return the metrics that decide the verdict of a case; None if no definition names them."""
+def _select_judged(rows: Iterable[Series]) -> list[Series]:
+    """Return the series of metrics that decide the verdict of their case.
+
+    Without a definition all metrics decide that can be judged.
+    """
+    series = list(rows)
+    measured: dict[int, set[str]] = defaultdict(set)
+    keys = Series.objects.filter(case__in={row.case_id for row in series})
+    for case, key in keys.values_list("case_id", "metric__key").distinct():
+        measured[case].add(key)
+    benchmarks = {row.benchmark_id: row.benchmark for row in series}
+    specs = {pk: _load_newest_spec(benchmark) for pk, benchmark in benchmarks.items()}
+    judged = []
+    for row in series:
+        spec = specs[row.benchmark_id]
+        primary = spec.list_case_metrics(row.case.parameters) if spec else ()
+        if row.metric.key in choose_deciding_metrics(primary, measured[row.case_id]):
+            judged.append(row)
+    return judged
+
+
+def _load_newest_spec(benchmark: Benchmark) -> StoredSpec | None:
+    """Return None if there is no definition, or if it is unreadable."""
     newest = benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
-    if newest is None:
-        return None
     try:
-        return load_stored_spec(*newest).primary_metrics
+        return None if newest is None else load_stored_spec(*newest)
     except InvalidRequestError:
         return None
-
-
-def _is_judged(key: str, metrics: tuple[str, ...] | None) -> bool:
-    if metrics is not None:
-        return key in metrics
-    info = find_metric(key)
-    return info is not None and not info.informational

@@ -1,5 +1,6 @@
 """The status of each case of a run that continues until its cases are decided."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,12 +45,23 @@ class CaseStatus:
 
     @property
     def more_blocks(self) -> int | None:
-        """Return the estimated blocks until a decision; None if decided or unknown."""
+        """Return the estimated blocks until a decision.
+
+        None if it is decided or unknown, or if it needs more than one run has.
+        """
+        needed = self._estimate_more_blocks()
+        return None if needed is None or needed > MOST_BLOCKS else needed
+
+    def _estimate_more_blocks(self) -> int | None:
+        """The share of blocks that are excluded is assumed to stay the same."""
         if self.state in {"decided", "stopped early"}:
             return None
-        if self.analysis is None or self.analysis.needed_blocks is None:
+        analysis = self.analysis
+        if analysis is None or analysis.needed_blocks is None:
             return max(1, FEWEST_BLOCKS - self.rounds) if self.rounds < FEWEST_BLOCKS else None
-        return max(1, self.analysis.needed_blocks - self.analysis.blocks)
+        measured = analysis.blocks + analysis.excluded
+        more = (analysis.needed_blocks - analysis.blocks) * measured / analysis.blocks
+        return max(1, math.ceil(more))
 
     @property
     def text(self) -> str:
@@ -66,11 +78,14 @@ class CaseStatus:
     @property
     def missing_blocks_text(self) -> str:
         """Return what would decide the case, for the user; empty if it is decided."""
-        analysis, more = self.analysis, self.more_blocks
+        more = self._estimate_more_blocks()
         if more is None:
             return ""
-        if analysis is not None and (analysis.needed_blocks or 0) >= MOST_BLOCKS:
-            return f"{MOST_BLOCKS} blocks would not decide it: use a quieter host or a longer load"
+        if more > MOST_BLOCKS:
+            return (
+                f"{MOST_BLOCKS} more blocks would not decide it: use a quieter host or a longer "
+                "load"
+            )
         blocks = f"{more} more block{'s' if more != 1 else ''}"
         return f"needs about {blocks} ({format_duration(more * self.block_s)})"
 

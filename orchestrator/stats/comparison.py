@@ -58,7 +58,7 @@ class Comparison:
     `blocks` counts those with both values, `excluded` the others. `baseline` and `contender` are
     geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is half the width
     of the interval, as a share. `detectable` is the change that this number of blocks detects with
-    a power of 0.8. `needed_blocks`: total blocks for a conclusion, set if inconclusive. `fragile`:
+    a power of 0.8. `fragile`:
     the second opinion (`robust`, from 7 blocks) leads to another verdict. Not `paired`: trials that
     share no block (`compare_unpaired`); then `blocks` counts the trials of the smaller side.
     """
@@ -79,7 +79,6 @@ class Comparison:
     equivalence_p: float | None = None
     half_width: float | None = None
     detectable: float | None = None
-    needed_blocks: int | None = None
     robust: RobustChange | None = None
     fragile: bool = False
     paired: bool = True
@@ -121,7 +120,6 @@ def compare_blocks(
         confidence=confidence,
         blocks=blocks,
         excluded=len(baseline) - blocks,
-        needed_blocks=None if blocks else FEWEST_BLOCKS,
     )
     return unknown if unknown.reasons else _judge_pairs(unknown, pairs, alpha, equivalence_alpha)
 
@@ -158,7 +156,6 @@ def _judge_pairs(
         equivalence_p=test.equivalence_p,
         half_width=_change(test.half_width),
         detectable=_change(test.detectable(alpha)),
-        needed_blocks=test.needed_blocks() if verdict is Verdict.INCONCLUSIVE else None,
         robust=robust,
         fragile=fragile,
     )

@@ -28,12 +28,7 @@ from orchestrator.stats.comparison import (
     contradicts_verdict,
     derive_direction,
 )
-from orchestrator.stats.paired import (
-    FEWEST_BLOCKS,
-    POWER_CONFIDENCE,
-    ROUNDING,
-    estimate_blocks_to_conclude,
-)
+from orchestrator.stats.paired import FEWEST_BLOCKS, POWER_CONFIDENCE, ROUNDING
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, compute_rank
 from orchestrator.stats.summary import compute_t_quantile
 
@@ -253,7 +248,6 @@ def _iterate_rows(tested: _TestResults) -> Iterator[_Row]:
 def _build_comparison(
     cell: ComparisonInput, row: _Row, verdict: Verdict, robust: RobustChange | None, rules: _Rules
 ) -> Comparison:
-    undecided = verdict is Verdict.INCONCLUSIVE
     fragile = robust is not None and contradicts_verdict(robust, verdict, cell.better, cell.margin)
     return Comparison(
         verdict=verdict,
@@ -271,11 +265,6 @@ def _build_comparison(
         equivalence_p=row.equivalence_p,
         half_width=row.half_width,
         detectable=row.detectable,
-        needed_blocks=estimate_blocks_to_conclude(
-            row.n, math.log1p(row.change), row.half_log, cell.margin
-        )
-        if undecided
-        else None,
         robust=robust,
         fragile=fragile,
     )

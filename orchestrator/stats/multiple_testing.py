@@ -39,7 +39,7 @@ class MatrixVerdict:
     """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each case.
 
     `changed`: cells that are improved or regressed on their own; `survived`: those that remain
-    after the correction.
+    after the correction. `claim_threshold`: the largest p value with which one more would remain.
     """
 
     verdict: Verdict
@@ -48,6 +48,7 @@ class MatrixVerdict:
     q_values: Mapping[Cell, float | None]
     changed: int
     survived: int
+    claim_threshold: float
     headline: Headline
 
 
@@ -70,6 +71,16 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
+def compute_claim_threshold(
+    q_values: Sequence[float | None], rate: float = FALSE_DISCOVERY_RATE
+) -> float:
+    """Return the largest p value with which one more test would be accepted at this rate."""
+    known = [q for q in q_values if q is not None]
+    family = max(1, len(known))
+    accepted = sum(q <= rate for q in known)
+    return rate * min(family, accepted + 1) / family
+
+
 def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that needs attention most; inconclusive without verdicts."""
     return min(verdicts, key=_WORST_FIRST.__getitem__, default=Verdict.INCONCLUSIVE)
@@ -78,12 +89,13 @@ def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
 def judge_matrix(
     cases: Mapping[str, Mapping[str, Comparison]],
     *,
-    primary: Collection[str],
+    primary: Mapping[str, Collection[str]],
     false_discovery_rate: float = FALSE_DISCOVERY_RATE,
     counted: float = 1.0,
 ) -> MatrixVerdict:
     """Judge all cases (case → metric → comparison) by their primary metrics alone.
 
+    `primary`: case → its primary metrics.
     A change that does not survive Benjamini–Hochberg over case × primary metric becomes
     inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
     of the cases; a case without any primary metric is inconclusive. `counted`: the factor for each
@@ -93,7 +105,7 @@ def judge_matrix(
         (case, metric): comparison
         for case, metrics in cases.items()
         for metric, comparison in metrics.items()
-        if metric in primary
+        if metric in primary[case]
     }
     adjusted = adjust([_scale_p_value(comparison, counted) for comparison in compared.values()])
     q_values = dict(zip(compared, adjusted, strict=True))
@@ -112,6 +124,7 @@ def judge_matrix(
         q_values=q_values,
         changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
         survived=sum(verdict in _CLAIMS for verdict in cells.values()),
+        claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate) / counted,
         headline=_build_headline(verdicts, cells, compared),
     )
 

@@ -11,8 +11,6 @@ from orchestrator.stats.summary import compute_t_quantile
 
 #: With fewer blocks, a single block can dominate a t test.
 FEWEST_BLOCKS = 5
-#: Estimates of the blocks until a decision are not above this.
-MOST_ESTIMATED = 1000
 #: Smaller differences of logs are rounding errors, not noise.
 ROUNDING = 1e-12
 #: The t quantile of the usual power, 0.8.
@@ -52,26 +50,6 @@ class PairedTest:
             POWER_CONFIDENCE, degrees
         )
         return reach * self.standard_error
-
-    def needed_blocks(self) -> int:
-        """See `estimate_blocks_to_conclude`."""
-        return estimate_blocks_to_conclude(self.n, self.mean, self.half_width, self.margin)
-
-
-def estimate_blocks_to_conclude(
-    n: int, mean: float, half_width: float | None, margin: float
-) -> int:
-    """Return the total blocks until the interval leaves the margin, or lies within it.
-
-    ⌈n · (h/d)²⌉, where d is the distance of the mean from the nearest end of the margin. At least
-    n + 1 and 5, at most MOST_ESTIMATED. `mean` and `half_width` are logs.
-    """
-    if half_width is None:
-        return FEWEST_BLOCKS
-    distance = min(abs(mean - math.log1p(margin)), abs(mean - math.log1p(-margin)))
-    if half_width * math.sqrt(n / MOST_ESTIMATED) >= distance:
-        return max(MOST_ESTIMATED, n + 1)
-    return max(math.ceil(n * (half_width / distance) ** 2), n + 1, FEWEST_BLOCKS)
 
 
 def compute_paired_test(

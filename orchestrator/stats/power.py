@@ -10,8 +10,8 @@ import math
 
 from scipy.special import nctdtrinc, stdtrit
 
-#: The limit of the search: a job with more blocks would take too long.
-MOST_BLOCKS = 200
+#: The maximum number of rounds of a run, and so of its blocks.
+MOST_BLOCKS = 100
 
 
 def compute_block_sigma(noise: float) -> float:

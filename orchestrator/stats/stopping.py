@@ -6,17 +6,23 @@ suffices for one case alone would not suffice among hundreds, and a case that en
 more data.
 """
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scipy.special import ndtri
-
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, find_analysis_after
-from orchestrator.stats.multiple_testing import FALSE_DISCOVERY_RATE, adjust, find_worst_verdict
-from orchestrator.stats.power import MOST_BLOCKS
+from orchestrator.stats.interim import (
+    INTERIM_ALPHA,
+    INTERIM_BLOCKS,
+    PENALTY,
+    find_analysis_after,
+)
+from orchestrator.stats.multiple_testing import (
+    adjust,
+    compute_claim_threshold,
+    find_worst_verdict,
+)
+from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
 
 #: After this many blocks a screened case continues only if a metric has a p value below this.
 SCREEN_BLOCKS = 7
@@ -53,9 +59,9 @@ class Decision:
 
     `verdict` is the worst of its cells. `cell` is the index of the cell with that verdict, or of
     the cell that prevents a decision; None without cells. `futile`: stopped early, since there is
-    no sign of a change. `needed_blocks`: the estimated total for a decision, None for a decided
-    case and if there is no estimate. `obstacle`: the reason why a case with a verdict is not
-    decided.
+    no sign of a change. `needed_blocks`: the total that would probably decide it, as of
+    `estimate_needed_blocks`; None for a decided case and if there is no estimate. `obstacle`: the
+    reason why a case with a verdict is not decided.
     """
 
     decided: bool
@@ -101,9 +107,7 @@ def compute_belief_threshold(p_values: Sequence[float], cells: int) -> float:
     family = max(cells, len(p_values), 1)
     counted = [min(1.0, PENALTY * p) for p in p_values]
     q_values = adjust([*counted, *[1.0] * (family - len(counted))])
-    believed = sum(q is not None and q <= FALSE_DISCOVERY_RATE for q in q_values)
-    # One more cell may join the accepted ones.
-    return FALSE_DISCOVERY_RATE * min(family, believed + 1) / family / PENALTY
+    return compute_claim_threshold(q_values) / PENALTY
 
 
 def estimate_blocks_left(
@@ -166,23 +170,8 @@ def _find_worst_cell(cells: Sequence[Comparison], verdict: Verdict) -> int | Non
 
 
 def _estimate_needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
-    wanted = [
-        _estimate_needed_by_cell(cell, bound)
-        for cell, obstacle in zip(seen.comparisons, obstacles, strict=True)
-        if obstacle
-    ]
-    known = [each for each in wanted if each is not None]
-    if not known:
-        return None
-    return min(MOST_BLOCKS, max(*known, seen.blocks + 1))
-
-
-def _estimate_needed_by_cell(cell: Comparison, bound: float) -> int | None:
-    """Return the total blocks until the cell is decided, if the observed effect continues."""
-    if cell.verdict is Verdict.INCONCLUSIVE:
-        return cell.needed_blocks
-    if cell.p_value is None or not 0 < bound < cell.p_value < 1:
-        return cell.blocks + 1
-    # The distance of the mean from zero, in standard errors, grows with √blocks.
-    reach = float(ndtri(bound / 2)) / float(ndtri(cell.p_value / 2))
-    return math.ceil(cell.blocks * reach**2)
+    rule = DecisionRule(alpha=INTERIM_ALPHA, claim_alpha=min(INTERIM_ALPHA, bound))
+    cells = zip(seen.comparisons, obstacles, strict=True)
+    needed = estimate_needed_blocks([cell for cell, obstacle in cells if obstacle], rule)
+    known = [each for each in needed if each is not None]
+    return max(*known, seen.blocks + 1) if known else None

@@ -23,7 +23,7 @@ from orchestrator.stats.comparison import (
     check_parameters,
     derive_verdict,
 )
-from orchestrator.stats.paired import FEWEST_BLOCKS, compute_mean_test
+from orchestrator.stats.paired import compute_mean_test
 
 #: The first reason of each such comparison.
 UNPAIRED = "measured at different times, so machine drift may be part of the difference"
@@ -43,7 +43,7 @@ def compare_unpaired(
 
     The verdicts are those of `compare_blocks`, from a Welch test on logs (Welch 1947) with at least
     5 trials on each side. None values are ignored. Its first reason is always `UNPAIRED`.
-    `needed_blocks` counts trials of the smaller side. ValueError as for `compare_blocks`.
+    ValueError as for `compare_blocks`.
     """
     check_parameters(better, margin)
     before, after = _drop_unknown(baseline), _drop_unknown(contender)
@@ -79,7 +79,7 @@ def _judge_sides(
     )
     if n < 2:
         why = build_reasons(n, unknown.verdict, margin, None, False, unit="trials")
-        return replace(known, reasons=(UNPAIRED, *why), needed_blocks=FEWEST_BLOCKS)
+        return replace(known, reasons=(UNPAIRED, *why))
     error, degrees = compute_welch(before, after)
     test = compute_mean_test(
         n, second - first, error, degrees, margin=margin, confidence=unknown.confidence
@@ -97,7 +97,6 @@ def _judge_sides(
         equivalence_p=test.equivalence_p,
         half_width=as_change(half_width),
         detectable=as_change(test.detectable(alpha) or 0.0),
-        needed_blocks=test.needed_blocks() if verdict is Verdict.INCONCLUSIVE else None,
     )
 
 

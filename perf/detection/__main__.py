@@ -1,5 +1,7 @@
 """Accuracy of change detection in histories and between two commits, compared with other detectors.
 
+It also measures how well the number of blocks is estimated that decides a comparison.
+
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
 result. Needs no database. All generated data have a fixed seed.
 """
@@ -14,6 +16,7 @@ from perf.detection import summary
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
 from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
+from perf.detection.needed_blocks import measure_needed_blocks
 from perf.detection.summary import WANTED, Measurements
 from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
@@ -46,7 +49,9 @@ def measure(extent: Extent, seed: int) -> Measurements:
         if detector.title == summary.PITWALL:
             results[summary.ALERTS] = sure
     print("  comparisons", flush=True)
-    return Measurements(results, comparisons(extent.comparisons, seed))
+    duels = comparisons(extent.comparisons, seed)
+    print("  needed blocks", flush=True)
+    return Measurements(results, duels, measure_needed_blocks(extent.inconclusive, seed))
 
 
 def parse() -> argparse.Namespace:

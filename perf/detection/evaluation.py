@@ -30,10 +30,11 @@ class Extent:
     steps: int
     timed: int
     comparisons: int
+    inconclusive: int
 
 
-FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, comparisons=600)
-SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20)
+FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25)
+SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

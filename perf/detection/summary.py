@@ -9,6 +9,7 @@ from typing import Any
 
 from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
+from perf.detection.needed_blocks import FACTOR, NeededBlocks
 from perf.detection.scores import TOLERANCE, Score
 from perf.harness.report import Requirement, table
 
@@ -29,15 +30,20 @@ WANTED: dict[str, Requirement | None] = {
     "comparisons_that_see_a_change_without_one": Requirement(relation="<=", limit=0.05),
     "comparisons_that_call_the_margin_equivalent": Requirement(relation="<=", limit=0.05),
     "comparisons_that_find_5_percent_at_2_percent_noise": Requirement(relation=">=", limit=0.95),
+    "needed_blocks_right_for_the_measured_change_and_noise": Requirement(relation=">=", limit=0.8),
+    "needed_blocks_right_for_the_true_ones_after_5_blocks": None,
+    "needed_blocks_right_for_the_true_ones_after_20_blocks": Requirement(relation=">=", limit=0.8),
+    "comparisons_that_the_needed_blocks_decide": Requirement(relation=">=", limit=0.7),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Results by the detector's title, and the grid of comparisons."""
+    """Results by the detector's title, the grid of comparisons, and the needed blocks."""
 
     results: Mapping[str, Result]
     comparisons: Sequence[Comparisons]
+    needed: Sequence[NeededBlocks]
 
 
 def measured(data: Measurements) -> dict[str, float]:
@@ -65,12 +71,19 @@ def measured(data: Measurements) -> dict[str, float]:
         "comparisons_that_find_5_percent_at_2_percent_noise": next(
             each.regressed for each in data.comparisons if (each.noise, each.effect) == (0.02, 0.05)
         ),
+        "needed_blocks_right_for_the_measured_change_and_noise": min(
+            each.as_measured for each in data.needed
+        ),
+        "needed_blocks_right_for_the_true_ones_after_5_blocks": data.needed[0].right,
+        "needed_blocks_right_for_the_true_ones_after_20_blocks": data.needed[-1].right,
+        "comparisons_that_the_needed_blocks_decide": min(each.decided for each in data.needed),
     }
 
 
 def text(data: Measurements) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_scores(data), _alarms(data), _comparisons(data.comparisons)])
+    parts = [_scores(data), _alarms(data), _comparisons(data.comparisons), _needed(data.needed)]
+    return "\n\n".join(parts)
 
 
 def details(data: Measurements) -> dict[str, Any]:
@@ -79,6 +92,7 @@ def details(data: Measurements) -> dict[str, Any]:
         "tolerance_points": TOLERANCE,
         "detectors": {title: _detail(each) for title, each in data.results.items()},
         "comparisons": [asdict(each) for each in data.comparisons],
+        "needed_blocks": [asdict(each) for each in data.needed],
     }
 
 
@@ -158,4 +172,36 @@ def _comparisons(comparisons: Sequence[Comparisons]) -> str:
         for each in comparisons
     ]
     head = ("Comparisons", "regressed", "any change", "equivalent", "inconclusive", "blocks")
+    return table(head, rows)
+
+
+def _needed(many: Sequence[NeededBlocks]) -> str:
+    rows = [
+        (
+            str(each.present),
+            str(each.comparisons),
+            *(
+                f"{share:.1%}"
+                for share in (
+                    each.as_measured,
+                    each.right,
+                    each.low,
+                    each.high,
+                    each.decided,
+                    each.out_of_reach,
+                )
+            ),
+        )
+        for each in many
+    ]
+    head = (
+        f"Needed blocks, within a factor of {FACTOR}: present blocks",
+        "inconclusive",
+        "right as measured",
+        "right in truth",
+        "too low",
+        "too high",
+        "decided with them",
+        "out of reach",
+    )
     return table(head, rows)

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from orchestrator.calibration.calibrations import judge_calibration, judge_calibrations
 from orchestrator.calibration.forecasts import forecast_resolution, format_forecast
 from orchestrator.calibration.models import Calibration
+from orchestrator.calibration.resolution import estimate_resolution
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
     list_sensitivities,
@@ -26,6 +27,7 @@ from orchestrator.stats.noise import Noise, estimate_noise
 from orchestrator.stats.power import compute_smallest_change
 from tests.support.factories import (
     DEFINITION,
+    MIXED_LOOPS,
     Personas,
     finish_run,
     make_definition,
@@ -248,3 +250,19 @@ def _sight(sigma: float, key: str = "requests.rate") -> Sensitivity:
 )
 def test_a_forecast_is_a_sentence(sigmas: list[float], rounds: int, expected: str) -> None:
     assert format_forecast("a", [_sight(sigma) for sigma in sigmas], rounds) == expected
+
+
+def test_each_case_of_a_mixed_matrix_is_calibrated_by_its_own_loop(world: CalibrationWorld) -> None:
+    make_definition(world.personas.alice, world.project, slug="mixed", source=MIXED_LOOPS)
+    calibration = world.calibrate([1000 + 10 * (number % 3) for number in range(10)], "mixed")
+    loops = {case.key: case.parameters["loop"] for case in calibration.benchmark.cases.all()}
+    assert {loops[case]: set(metrics) for case, metrics in calibration.readings.items()} == {
+        "closed": {"requests.rate", "latency.p50", "cpu.seconds_per_1k"},
+        "open": {"latency.p99", "latency.p50", "cpu.seconds_per_1k"},
+    }
+    texts = [each.text for each in forecast_resolution(world.plan(benchmark="mixed"))]
+    assert ["requests per second" in text for text in texts] == [True, False]
+    assert ["latency p99" in text for text in texts] == [False, True]
+    chosen = world.plan(benchmark="mixed", cases='loop == "open"')
+    (text,) = estimate_resolution(chosen, 0.05).texts
+    assert "latency p99" in text

@@ -12,10 +12,10 @@ from orchestrator.dispatch.outcomes import derive_outcome
 from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets, claims
 from orchestrator.runs.case_status import load_case_statuses
-from orchestrator.runs.models import InterimAnalysis, Job
+from orchestrator.runs.models import InterimAnalysis, Job, Trial
 from orchestrator.runs.selectors import load_progress
 from tests.dispatch.support import leased
-from tests.support.factories import DEFINITION, Personas, record_trial
+from tests.support.factories import DEFINITION, MIXED_LOOPS, Personas, record_trial
 
 SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2, 3]")
 #: In each round something else, so that nothing is known exactly; within ±0.3 %.
@@ -86,6 +86,50 @@ def test_decided_cases_end_and_the_others_continue(job: Job) -> None:
     assert "needs about" in lines(job)[3]
     left = job.trials.filter(state="not needed", case__parameters__connections=2)
     assert {trial.message for trial in left} == {"decided after 5 blocks: no change"}
+
+
+def test_each_case_is_decided_by_the_metrics_of_its_own_loop(
+    personas: Personas, tmp_path: Path
+) -> None:
+    job = leased(personas, tmp_path, MIXED_LOOPS, rounds=20, until="decided")
+    for trial in job.trials.filter(round__lte=5).select_related("case", "variant"):
+        _measure_latencies(job, trial)
+    analyse_cases(job)
+    analyses = {
+        each.case.parameters["loop"]: (each.message, len(each.p_values))
+        for each in InterimAnalysis.objects.select_related("case")
+    }
+    assert analyses == {
+        "closed": ("no change", 3),
+        "open": ("regressed: latency p99 +50.0 %", 3),
+    }
+
+
+def _measure_latencies(job: Job, trial: Trial) -> None:
+    """Record a trial: only p99 is slower, by a half."""
+    wobble = 1 + 0.001 * WOBBLE[trial.round]
+    trial.host = job.host
+    job.trials.filter(pk=trial.pk).update(state="measured", validity="valid", host=job.host)
+    readings = {
+        "requests.rate": 100 * wobble,
+        "latency.p50": 0.004 * wobble,
+        "latency.p99": 0.012 * wobble * (1 + 0.5 * trial.variant.position),
+        "cpu.seconds_per_1k": 0.9 * wobble,
+    }
+    record_trial(trial, readings)
+
+
+def test_a_script_with_metrics_of_its_own_is_decided_by_them(
+    personas: Personas, tmp_path: Path
+) -> None:
+    job = leased(personas, tmp_path, DEFINITION, rounds=20, until="decided")
+    for trial in job.trials.filter(round__lte=5).select_related("variant"):
+        trial.host = job.host
+        job.trials.filter(pk=trial.pk).update(state="measured", validity="valid", host=job.host)
+        value = (1 + 0.001 * WOBBLE[trial.round]) * (1 + trial.variant.position)
+        record_trial(trial, {"script.parse_s": value})
+    analyse_cases(job)
+    assert InterimAnalysis.objects.get().message == "regressed: script: parse +100.0 %"
 
 
 def test_interim_analyses_are_made_once_at_their_planned_blocks(job: Job) -> None:
@@ -181,7 +225,7 @@ def test_noise_too_high_for_any_run_is_reported(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: 100.0})
     analyse_cases(job)
     assert lines(job)[3].endswith(
-        "200 blocks would not decide it: use a quieter host or a longer load"
+        "100 more blocks would not decide it: use a quieter host or a longer load"
     )
 
 

@@ -173,13 +173,23 @@ def test_an_inconclusive_result_is_commented_with_the_time_still_needed(
 ) -> None:
     world.comment()
     world.follow()
-    finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
+    finish_run(Run.objects.get(), [1000, 1010], wobble=0.02)
     world.follow(LOOK_EVERY)
 
     assert "1 case is inconclusive: `connections 4`." in world.posted_comment
     assert "A decision would take about" in world.posted_comment
     assert world.forge.statuses[-1][1]["state"] == "success"
     assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
+
+
+def test_a_case_that_no_run_can_decide_is_commented(world: PullRequestWorld) -> None:
+    world.comment()
+    world.follow()
+    finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
+    world.follow(LOOK_EVERY)
+
+    assert "1 needs more blocks than a run may have." in world.posted_comment
+    assert "A decision would take" not in world.posted_comment
 
 
 def test_only_allowed_users_can_request_a_benchmark(world: PullRequestWorld) -> None:

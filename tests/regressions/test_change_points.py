@@ -18,7 +18,7 @@ from orchestrator.regressions.change_points import (
 from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState, SeriesDetection
 from tests.support.commit_lines import Line, make_line
-from tests.support.factories import Personas
+from tests.support.factories import MIXED_LOOPS, Personas, make_definition, store_cases
 
 pytestmark = pytest.mark.django_db
 
@@ -55,9 +55,29 @@ def test_noise_has_no_change_point(line: Line) -> None:
 
 
 def test_only_primary_metrics_are_analysed(line: Line) -> None:
+    line.step(until=40, at=100, change=0.0)
     line.step(until=40, at=25, change=0.5, metric="latency.p99")
     assert line.detect() == []
     assert not ChangedSeries.objects.exists()
+
+
+def test_a_metric_of_a_script_is_analysed_if_its_case_has_no_primary_metric(line: Line) -> None:
+    line.step(until=40, at=25, change=0.5, metric="script.parse_s")
+    (change_point,) = line.detect()
+    assert change_point.regressed
+
+
+def test_the_metrics_of_its_own_loop_are_analysed(line: Line) -> None:
+    definition = make_definition(line.member, line.project, source=MIXED_LOOPS)
+    line.cases.extend(each for each in store_cases(definition) if each not in line.cases)
+    loops = {each.parameters.get("loop"): number for number, each in enumerate(line.cases)}
+    for loop in ("closed", "open"):
+        for metric in ("requests.rate", "latency.p99"):
+            line.step(until=40, at=25, change=0.5, metric=metric, case=loops[loop])
+    found = {
+        (each.series.case.parameters["loop"], each.series.metric.key) for each in line.detect()
+    }
+    assert found == {("closed", "requests.rate"), ("open", "latency.p99")}
 
 
 def test_a_change_point_moves_with_new_points_and_keeps_its_row(line: Line) -> None:

@@ -8,7 +8,6 @@ from scipy import stats
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.interim import compute_next_analysis
-from orchestrator.stats.paired import MOST_ESTIMATED, estimate_blocks_to_conclude
 from orchestrator.stats.signed_rank import estimate_hodges_lehmann
 
 NOISE = (0.004, -0.006, 0.001, 0.008, -0.007, 0.002, -0.003, 0.005, -0.004, 0.0)
@@ -45,42 +44,10 @@ def test_each_change_has_its_verdict(change, better, verdict):
     assert compare(*pair(change, 10), better).verdict == verdict
 
 
-def test_a_noisy_comparison_is_inconclusive_with_the_blocks_still_needed():
-    noisy = [40 * noise for noise in NOISE]
-    result = compare(*pair(0.0, 10, noise=noisy))
+def test_a_noisy_comparison_is_inconclusive():
+    result = compare(*pair(0.0, 10, noise=[40 * noise for noise in NOISE]))
     assert result.verdict == Verdict.INCONCLUSIVE
-    log_half = math.log1p(result.half_width)
-    mean = math.log1p(result.change)
-    distance = min(math.log(1.03) - mean, mean - math.log(0.97))
-    assert result.needed_blocks == math.ceil(10 * (log_half / distance) ** 2)
     assert "proves neither" in result.reasons[0]
-
-
-def test_a_clear_change_needs_only_the_fewest_blocks():
-    """Half as fast, with an interval from −57 % to −33 %: it is far beyond the margin."""
-    result = compare([100.0, 100.0, 100.0], [49.0, 53.0, 58.0])
-    assert result.verdict == Verdict.INCONCLUSIVE
-    assert result.high < -0.3
-    assert result.needed_blocks == 5
-
-
-@pytest.mark.parametrize(
-    ("mean", "expected"),
-    [
-        (0.0, 115),
-        (math.log(1.10), 24),
-        (math.log(1.30), 11),
-        (math.log(1.03), MOST_ESTIMATED),
-    ],
-)
-def test_blocks_are_estimated_from_the_distance_to_the_margin(mean, expected):
-    needed = estimate_blocks_to_conclude(10, mean, 0.1, 0.03)
-    assert needed == pytest.approx(expected, abs=1)
-    if needed < MOST_ESTIMATED:
-        half = 0.1 * math.sqrt(10 / needed)
-        low, high = mean - half, mean + half
-        beyond = low > math.log(1.03) or high < math.log(0.97)
-        assert beyond or math.log(0.97) <= low <= high <= math.log(1.03)
 
 
 def test_values_match_a_paired_t_test_on_logs():
@@ -112,7 +79,6 @@ def test_fewer_than_five_blocks_have_values_without_a_verdict(blocks):
     result = compare(*pair(-0.5, blocks))
     assert result.verdict == Verdict.INCONCLUSIVE
     assert result.reasons == (f"{blocks} of at least 5 blocks",)
-    assert result.needed_blocks >= 5
     assert result.low < result.change < result.high < 0
 
 
@@ -120,13 +86,11 @@ def test_a_single_block_has_a_change_and_no_interval():
     result = compare([100.0], [90.0])
     assert result.change == pytest.approx(-0.1)
     assert (result.low, result.high, result.p_value, result.half_width) == (None,) * 4
-    assert result.needed_blocks == 5
 
 
 def test_no_blocks_are_inconclusive():
     result = compare([], [])
     assert (result.verdict, result.blocks, result.change) == (Verdict.INCONCLUSIVE, 0, None)
-    assert result.needed_blocks == 5
 
 
 def test_a_block_with_a_missing_value_is_excluded():
@@ -186,8 +150,6 @@ def test_the_verdict_never_contradicts_the_values(drawn, better):
     if result.verdict == Verdict.EQUIVALENT:
         assert result.equivalence_p < 0.02
         assert -0.03 < result.low <= result.high < 0.03
-    assert (result.needed_blocks is None) == (result.verdict != Verdict.INCONCLUSIVE)
-    assert result.needed_blocks is None or result.needed_blocks > result.blocks
 
 
 @given(blocks)

@@ -1,3 +1,5 @@
+from collections import defaultdict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +8,9 @@ from scipy import stats
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.multiple_testing import adjust, find_worst_verdict, judge_matrix
 
+#: The primary metrics of all cases.
+RATE = defaultdict(lambda: ("rate",))
+RATE_AND_P50 = defaultdict(lambda: ("rate", "p50"))
 SPREAD = (0.99, 1.01, 1.0, 1.005, 0.995, 1.002)
 
 
@@ -38,6 +43,15 @@ def test_the_worst_verdict_needs_most_attention():
     assert find_worst_verdict([]) == "inconclusive"
 
 
+def test_each_case_is_judged_by_its_own_primary_metrics():
+    metrics = {"rate": compare_shifted(-0.2), "p99": compare_shifted(0.2)}
+    matrix = judge_matrix(
+        {"closed": metrics, "open": metrics}, primary={"closed": ("rate",), "open": ("p99",)}
+    )
+    assert matrix.cases == {"closed": "regressed", "open": "improved"}
+    assert list(matrix.cells) == [("closed", "rate"), ("open", "p99")]
+
+
 def test_a_case_is_as_bad_as_its_worst_primary_metric():
     matrix = judge_matrix(
         {
@@ -52,7 +66,7 @@ def test_a_case_is_as_bad_as_its_worst_primary_metric():
                 "p99": compare_shifted(-0.4),
             },
         },
-        primary=("rate", "p50"),
+        primary=RATE_AND_P50,
     )
     assert matrix.cases == {"small": Verdict.REGRESSED, "large": Verdict.IMPROVED}
     assert matrix.verdict == Verdict.REGRESSED
@@ -66,7 +80,7 @@ def test_the_headline_names_the_largest_change_of_the_verdict():
             "large": {"rate": compare_shifted(-0.2)},
             "odd": {"rate": compare_shifted(0.5)},
         },
-        primary=("rate",),
+        primary=RATE,
     )
     headline = matrix.headline
     assert headline.cell == ("large", "rate")
@@ -80,34 +94,32 @@ def test_a_single_change_among_many_cases_is_not_significant():
     lone = compare_shifted(-0.05, spread=3)
     assert lone.verdict == Verdict.REGRESSED
     quiet = {f"case {number}": {"rate": compare_shifted(0.0)} for number in range(60)}
-    matrix = judge_matrix({"lone": {"rate": lone}, **quiet}, primary=("rate",))
+    matrix = judge_matrix({"lone": {"rate": lone}, **quiet}, primary=RATE)
     assert matrix.q_values["lone", "rate"] > 0.05
     assert matrix.cases["lone"] == Verdict.INCONCLUSIVE
-    alone = judge_matrix({"lone": {"rate": lone}}, primary=("rate",))
+    alone = judge_matrix({"lone": {"rate": lone}}, primary=RATE)
     assert alone.cases["lone"] == Verdict.REGRESSED
 
 
 def test_a_case_without_a_primary_metric_is_inconclusive():
-    matrix = judge_matrix({"small": {"p99": compare_shifted(-0.5)}}, primary=("rate",))
+    matrix = judge_matrix({"small": {"p99": compare_shifted(-0.5)}}, primary=RATE)
     assert matrix.cases == {"small": Verdict.INCONCLUSIVE}
     assert matrix.headline.cell is None
 
 
 def test_an_empty_comparison_is_inconclusive():
-    matrix = judge_matrix({}, primary=("rate",))
+    matrix = judge_matrix({}, primary=RATE)
     assert matrix.verdict == Verdict.INCONCLUSIVE
     assert matrix.headline.cases == 0
 
 
 def test_changes_are_counted_before_and_after_adjustment():
     lone = {f"case-{number}": {"rate": compare_shifted(0.0)} for number in range(300)}
-    matrix = judge_matrix(
-        {**lone, "odd": {"rate": compare_shifted(-0.04, spread=3)}}, primary=("rate",)
-    )
+    matrix = judge_matrix({**lone, "odd": {"rate": compare_shifted(-0.04, spread=3)}}, primary=RATE)
     assert (matrix.changed, matrix.survived) == (1, 0)
     sure = judge_matrix(
         {"one": {"rate": compare_shifted(-0.2)}, "two": {"rate": compare_shifted(0.2)}},
-        primary=("rate",),
+        primary=RATE,
     )
     assert (sure.changed, sure.survived) == (2, 2)
 
@@ -120,8 +132,8 @@ def test_a_p_value_after_interim_analyses_is_adjusted():
         "other": {"rate": compare_shifted(0.0)},
         "third": {"rate": compare_shifted(0.0)},
     }
-    once = judge_matrix(cases, primary=("rate",))
+    once = judge_matrix(cases, primary=RATE)
     assert once.cases["one"] == Verdict.REGRESSED
-    often = judge_matrix(cases, primary=("rate",), counted=4.0)
+    often = judge_matrix(cases, primary=RATE, counted=4.0)
     assert often.cases["one"] == Verdict.INCONCLUSIVE
     assert often.q_values["one", "rate"] == pytest.approx(4 * once.q_values["one", "rate"])

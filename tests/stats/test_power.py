@@ -56,9 +56,9 @@ def test_a_fall_needs_as_many_blocks_as_the_inverse_rise():
     assert compute_needed_blocks(0.04, 1 / 1.05 - 1) == compute_needed_blocks(0.04, 0.05) == 8
 
 
-def test_a_change_that_needs_over_two_hundred_blocks_has_no_number():
-    assert compute_needed_blocks(0.25, 0.05) is None
-    assert compute_needed_blocks(0.245, 0.05) == 200
+def test_a_change_that_needs_more_blocks_than_a_run_has_no_number():
+    assert compute_needed_blocks(0.174, 0.05) is None
+    assert compute_needed_blocks(0.172, 0.05) == 100
 
 
 def test_without_noise_every_change_is_detectable():

@@ -9,9 +9,11 @@ from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.interim import (
     INTERIM_ALPHA,
     INTERIM_BLOCKS,
+    PENALTY,
     find_analysis_after,
     is_analysis_due,
 )
+from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
 from orchestrator.stats.stopping import (
     SCREEN_BLOCKS,
     CaseData,
@@ -205,7 +207,8 @@ def test_all_metrics_of_a_case_must_be_decided() -> None:
     assert decide_cases({0: sure})[0].decided
     decision = decide_cases({0: both})[0]
     assert (decision.decided, decision.verdict, decision.cell) == (False, Verdict.INCONCLUSIVE, 1)
-    assert decision.needed_blocks == open_.comparisons[0].needed_blocks
+    rule = DecisionRule(alpha=INTERIM_ALPHA, claim_alpha=0.05 / 2 / PENALTY)
+    assert [decision.needed_blocks] == estimate_needed_blocks(open_.comparisons, rule)
 
 
 def test_too_many_excluded_blocks_decide_nothing() -> None:

@@ -62,6 +62,12 @@ DEFINITION = dedent(
     """
 )
 
+#: A closed and an open loop in one matrix.
+MIXED_LOOPS = DEFINITION.replace(
+    "  connections: [4]\n",
+    "  loop: [closed, open]\n  connections: [4]\noptions: {loop: {open: {load: {rate: 100}}}}\n",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Personas:

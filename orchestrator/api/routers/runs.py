@@ -193,7 +193,7 @@ def list_trials(
     excluded = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
     shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
     trials, following = cut_page(shown, after=cursor, limit=limit)
-    _, values = load_primary_values(run, [trial.pk for trial in trials])
+    _, values = load_primary_values(run, {trial.pk: trial.case_id for trial in trials})
     return TrialPage(
         trials=[build_trial_summary_out(trial, values.get(trial.pk, {})) for trial in trials],
         next=following,

@@ -35,7 +35,8 @@ class MetricOut(Schema):
     """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
 
     `q_value`, of primary metrics: the expected share of false changes among all metrics with a
-    p-value as small as this one (Benjamini and Hochberg)."""
+    p-value as small as this one (Benjamini and Hochberg). `needed_blocks`, of inconclusive primary
+    metrics: the total that decides it with a probability of 80 %; null if no run has so many."""
 
     metric: str
     title: str
@@ -108,8 +109,8 @@ class CaseComparisonOut(Schema):
 
     Not `paired`: the sides share no block, so the change contains the drift of the machine. An
     inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds; `missing` adds
-    the number of trials. `latency` and `quantiles` are null in a comparison of more than 20 cases:
-    request a single `case`."""
+    the number of trials. They are null if it needs more than a run may have. `latency` and
+    `quantiles` are null in a comparison of more than 20 cases: request a single `case`."""
 
     case: CaseOut
     contender_case: CaseOut

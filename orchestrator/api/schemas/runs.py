@@ -204,7 +204,7 @@ class CaseStatusOut(Schema):
 
     `blocks`: clean blocks at its newest interim analysis, 0 before the first. `verdict`: that of
     this analysis. `more_blocks` and `more_s`: the estimated blocks and seconds until a decision;
-    null for decided cases, and without an estimate.
+    null for decided cases, without an estimate, and if they are more than a run may have.
     """
 
     case: str

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.selectors import StoredSpec
 from orchestrator.dispatch.case_data import (
     CaseBlocks,
     CaseComparisons,
@@ -15,9 +15,9 @@ from orchestrator.dispatch.case_data import (
 )
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
-from orchestrator.loadtools.metrics import find_metrics
 from orchestrator.runs.models import Trial, Until
 from orchestrator.stats.interim import is_analysis_due
+from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import Decision, decide_cases
 
 
@@ -39,7 +39,9 @@ class InterimAnalyses:
         self._rows = rows
         self._cases = {case.pk: case for case in cases}
         self._spec = ComparisonSpec(
-            metrics=find_metrics(list_primary_metrics(rows.spec)),
+            primary={
+                case.pk: StoredSpec(rows.spec).list_case_metrics(case.parameters) for case in cases
+            },
             contenders={
                 each.position: each.commit.short_sha for each in rows.variants if each.position
             },
@@ -56,7 +58,7 @@ class InterimAnalyses:
         blocks = {case: self._blocks(case, results, after) for case in self.open_cases()}
         readings = {each.pk: results[str(each.pk)].readings for each in self._measured(results)}
         seen = {
-            case: compare_case(each, self._spec, readings)
+            case: compare_case(case, each, self._spec, readings)
             for case, each in sorted(blocks.items())
             if self._is_due(case, each)
         }
@@ -64,7 +66,7 @@ class InterimAnalyses:
         decisions = decide_cases(
             {case: compared.data for case, compared in seen.items()},
             elsewhere=[p for each in others for p in each.p_values],
-            cells=len(self._cases) * len(self._spec.cells),
+            cells=sum(map(self._spec.count_cells, self._cases)),
             screen=self._rows.until == Until.SCREENED,
         )
         for case, decision in decisions.items():
@@ -100,7 +102,12 @@ class InterimAnalyses:
         if decision.futile:
             message = f"stopped early: {message}"
         elif decision.needed_blocks is not None:
-            message += f"; about {decision.needed_blocks} blocks would decide it"
+            more = decision.needed_blocks - seen.data.blocks
+            message += (
+                f"; {MOST_BLOCKS} more blocks would not decide it"
+                if more > MOST_BLOCKS
+                else f"; about {decision.needed_blocks} blocks would decide it"
+            )
         return CaseResult(
             blocks=seen.data.blocks,
             decided=decision.decided or decision.futile,

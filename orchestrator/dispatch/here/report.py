@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.benchmarks.load_specs import list_primary_metrics
 from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.benchmarks.selectors import StoredSpec
 from orchestrator.comparisons.compare import build_report, judge_cases
 from orchestrator.comparisons.exclusions import FlaggedTrial
 from orchestrator.comparisons.formats import to_dict
@@ -24,7 +24,7 @@ from orchestrator.comparisons.selection import Selection, build_selection
 from orchestrator.comparisons.sides import Side
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
-from orchestrator.loadtools.metrics import PRIMARY, find_metrics
+from orchestrator.loadtools.metrics import choose_deciding_metrics, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial, Until, Variant
 from orchestrator.stats.summary import summarise
@@ -58,14 +58,8 @@ def _compare_commits(
     baseline, contender = rows.variants
     sides = Side(commit=baseline.commit), Side(commit=contender.commit)
     selection = _select_cases(rows, results, sides)
-    primary = list_primary_metrics(rows.spec)
-    judged = judge_cases(
-        selection,
-        Mismatches(),
-        primary,
-        open_loop=primary == PRIMARY["open"],
-        interim=rows.until != Until.ROUNDS,
-    )
+    spec = StoredSpec(rows.spec)
+    judged = judge_cases(selection, Mismatches(), (spec, spec), interim=rows.until != Until.ROUNDS)
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
@@ -171,15 +165,17 @@ def _describe_case(rows: LocalRows, case: Case, trials: Sequence[MeasuredTrial])
     return {
         "case": {"key": case.key, "label": case.label, "parameters": case.parameters},
         "host": rows.job.host.name,
-        "metrics": list(_summarise_metrics(rows, [each for each in trials if each.counts])),
+        "metrics": list(_summarise_metrics(rows, case, [each for each in trials if each.counts])),
     }
 
 
 def _summarise_metrics(
-    rows: LocalRows, trials: Sequence[MeasuredTrial]
+    rows: LocalRows, case: Case, trials: Sequence[MeasuredTrial]
 ) -> Iterator[dict[str, Any]]:
-    primary = list_primary_metrics(rows.spec)
-    for info in find_metrics({key for each in trials for key in each.readings}):
+    measured = {key for each in trials for key in each.readings}
+    own = StoredSpec(rows.spec).list_case_metrics(case.parameters)
+    primary = choose_deciding_metrics(own, measured)
+    for info in find_metrics(measured):
         summary = summarise([each.readings.get(info.key) for each in trials])
         if summary is None or info.informational:
             continue

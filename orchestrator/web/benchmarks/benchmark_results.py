@@ -36,7 +36,7 @@ class NewestValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
-    """A case on a host; a cell is None if its metric was not measured."""
+    """A case on a host; a cell is None if its metric was not measured or does not decide."""
 
     case: str
     host: str
@@ -47,11 +47,17 @@ class ResultRow:
 def build_results_context(
     member: Member, benchmark: Benchmark, definition: Definition
 ) -> dict[str, Any]:
-    keys = load_stored_spec(definition.pk, definition.digest).primary_metrics
+    spec = load_stored_spec(definition.pk, definition.digest)
+    keys = spec.primary_metrics
     metrics = find_metrics(keys)
     measured = Series.objects.filter(benchmark=benchmark, metric__key__in=keys).values("case")
     cases = list(benchmark.cases.filter(pk__in=measured).order_by("pk")[: CASES_SHOWN + 1])
-    points = load_benchmark_points(benchmark, cases[:CASES_SHOWN], keys)
+    own = {case.pk: spec.list_case_metrics(case.parameters) for case in cases}
+    points = [
+        each
+        for each in load_benchmark_points(benchmark, cases[:CASES_SHOWN], keys)
+        if each.metric in own[each.case]
+    ]
     runs = load_runs(member).filter(definition__benchmark=benchmark)[:RUNS_SHOWN]
     badge = [benchmark.project.slug, benchmark.slug]
     return {

@@ -25,7 +25,6 @@ from orchestrator.comparisons.evidence import (
     load_latency_detail,
 )
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
-from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.charts import (
     BAR_WIDTH,
     IntervalBar,
@@ -82,7 +81,7 @@ class ChangeCell:
 class CaseRow:
     """A row of the table; `host` is empty if all rows have the same one.
 
-    A cell is None if its metric was not measured on both sides.
+    A cell is None if its metric does not decide the case, or was not measured on both sides.
     """
 
     url: str
@@ -104,9 +103,12 @@ class MetricRow:
 
     @property
     def needed(self) -> str:
-        """Return the blocks that would probably decide the metric, in words; empty if unknown."""
-        needed = self.metric.needed_blocks
-        return "" if needed is None else format_block_count(needed)
+        """Return how many more blocks would probably decide the metric; empty if unknown."""
+        more = self.metric.more_blocks
+        if more is not None:
+            return f"{format_more_blocks(more)} would probably decide"
+        known = self.metric.needed_blocks is not None
+        return f"{format_more_blocks(MAX_ROUNDS)} would not decide" if known else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,13 +219,17 @@ def plan_more_blocks(
     if baseline.commit == contender.commit:
         return None
     unpaired = [case for case in cases if not case.paired]
-    missing = [(case, case.missing_blocks) for case in cases if case.missing_blocks]
-    in_reach = unpaired or [case for case, blocks in missing if blocks <= MAX_ROUNDS]
-    out_of_reach = 0 if unpaired else len(missing) - len(in_reach)
+    in_reach = unpaired or [case for case in cases if case.missing_blocks]
+    out_of_reach = 0 if unpaired else sum(case.out_of_reach for case in cases)
     if not in_reach and not out_of_reach:
         return None
     blocks = 7 if unpaired else max((case.missing_blocks or 0 for case in in_reach), default=0)
-    times = [case.missing_s for case in in_reach if case.missing_s is not None]
+    # The run measures all these cases in the same number of rounds.
+    times = [
+        blocks * case.missing_s / case.missing_blocks
+        for case in in_reach
+        if case.missing_s is not None and case.missing_blocks
+    ]
     query = {
         "benchmark": key,
         "baseline": baseline.commit.short_sha,
@@ -241,11 +247,9 @@ def plan_more_blocks(
     )
 
 
-def format_block_count(blocks: int, *, more: bool = False) -> str:
-    """Return "7 blocks" or "7 more blocks"; no number above what one run measures."""
-    if blocks > MAX_ROUNDS:
-        return f"more than {MAX_ROUNDS} {'further ' if more else ''}blocks"
-    return f"{blocks} {'more ' if more else ''}block{'' if blocks == 1 else 's'}"
+def format_more_blocks(blocks: int) -> str:
+    """Return "7 more blocks"."""
+    return f"{blocks} more block{'' if blocks == 1 else 's'}"
 
 
 def build_expression(cases: Sequence[CaseComparison]) -> str:
@@ -288,7 +292,7 @@ def _format_half_width(reach: float) -> str:
 def _build_case_row(
     case: CaseComparison, columns: Sequence[Column], base: str, *, names_host: bool
 ) -> CaseRow:
-    metrics = {metric.info.key: metric for metric in case.metrics}
+    metrics = {metric.info.key: metric for metric in case.metrics if metric.primary}
     host, label = case.host.name, case.case.label
     if case.contender_host.pk != case.host.pk:
         host, names_host = f"{host} → {case.contender_host.name}", True
@@ -310,10 +314,11 @@ def _build_remark(case: CaseComparison) -> str:
     remarks = []
     if not case.paired:
         remarks.append("unpaired")
-    elif case.verdict == Verdict.INCONCLUSIVE and case.missing_blocks:
-        known = case.missing_s and case.missing_blocks <= MAX_ROUNDS
-        time = f", {format_duration(case.missing_s)}" if known else ""
-        remarks.append(f"{format_block_count(case.missing_blocks, more=True)}{time}")
+    elif case.missing_blocks:
+        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
+        remarks.append(f"{format_more_blocks(case.missing_blocks)}{time}")
+    elif case.out_of_reach:
+        remarks.append(f"more than {MAX_ROUNDS} further blocks")
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:

@@ -135,7 +135,7 @@ def build_cases_context(
     return {
         "grid": grid,
         "rows": [builder.build_row(row) for row in page],
-        "cell_metrics": [head.text for head in build_metric_heads(numbers.metrics)],
+        "cell_metrics": [head.text for head in build_metric_heads(run, numbers.metrics)],
         "cases_page": page,
         "selected_cases": filter_key,
         "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cli.pitwall.units import format_value
-from orchestrator.loadtools.metrics import PRIMARY, Metric, describe_latency_model
-from orchestrator.measurements.run_numbers import load_primary_values
+from orchestrator.loadtools.metrics import Metric, describe_latency_model
+from orchestrator.loadtools.model import Model
+from orchestrator.measurements.run_numbers import load_metric_loops, load_primary_values
 from orchestrator.runs.models import Run, Trial
 
 
@@ -31,9 +32,9 @@ class TrialsTable:
 
 
 def build_trials_table(run: Run, trials: Sequence[Trial]) -> TrialsTable:
-    metrics, values = load_primary_values(run, [trial.pk for trial in trials])
+    metrics, values = load_primary_values(run, {trial.pk: trial.case_id for trial in trials})
     return TrialsTable(
-        heads=build_metric_heads(metrics),
+        heads=build_metric_heads(run, metrics),
         rows=tuple(
             (
                 trial,
@@ -47,12 +48,17 @@ def build_trials_table(run: Run, trials: Sequence[Trial]) -> TrialsTable:
     )
 
 
-def build_metric_heads(metrics: Sequence[Metric]) -> tuple[MetricHead, ...]:
+def build_metric_heads(run: Run, metrics: Sequence[Metric]) -> tuple[MetricHead, ...]:
     """Return the columns of the metrics that decide the verdict of a run."""
-    is_open = tuple(metric.key for metric in metrics) == PRIMARY["open"]
-    return tuple(_build_head(metric, is_open=is_open) for metric in metrics)
+    loops = load_metric_loops(run)
+    return tuple(_build_head(metric, sorted(loops[metric.key])) for metric in metrics)
 
 
-def _build_head(metric: Metric, *, is_open: bool) -> MetricHead:
-    note = describe_latency_model(metric.key, "open" if is_open else "closed") or ""
-    return MetricHead(title=metric.title, note=note, loop=note.partition(":")[0])
+def _build_head(metric: Metric, loops: Sequence[Model]) -> MetricHead:
+    """`loops`: those of the cases that the metric decides."""
+    notes = [note for loop in loops if (note := describe_latency_model(metric.key, loop))]
+    return MetricHead(
+        title=metric.title,
+        note="; ".join(notes),
+        loop=" or ".join(note.partition(":")[0] for note in notes),
+    )

@@ -141,7 +141,7 @@ def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client)
     assert "? inconclusive more than 100 further blocks" in row
     assert "1 open case needs more than 100 further blocks, which no run has" in text
     assert "Measure 100 more" not in text
-    assert "more than 100 blocks would probably decide" in text
+    assert "100 more blocks would not decide" in text
     assert "in about" not in text
 
 

@@ -25,6 +25,7 @@ from tests.support.commit_lines import Line, build_line
 from tests.support.demo_team import raise_alert
 from tests.support.factories import (
     DEFINITION,
+    MIXED_LOOPS,
     Personas,
     make_definition,
     make_run,
@@ -237,13 +238,13 @@ def _fill(world: World, benchmarks: int, cases: int) -> None:
         )  # fmt: skip
 
 
-def test_three_hundred_cells_are_one_query_and_a_small_page(world: World, alice: Client) -> None:
+def test_three_hundred_cells_are_two_queries_and_a_small_page(world: World, alice: Client) -> None:
     _fill(world, benchmarks=4, cases=90)
     with CaptureQueriesContext(
         connection,
     ) as queries:
         series = load_overview_points(world.alice)
-    assert len(queries) == 1
+    assert len(queries) == 2, "the second one finds definitions that mix loops"
     assert len(series) == 300
     # Benchmarks take turns, so a large one leaves the others their places.
     shares = {each.benchmark: 0 for each in series}
@@ -289,6 +290,16 @@ def test_an_open_loop_is_shown_by_its_latency(world: World) -> None:
         record_trial(trial, {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.02})
     shown = {each.benchmark: each.metric for each in load_overview_points(world.alice)}
     assert shown == {"hello": "requests.rate", definition.benchmark.slug: "latency.p99"}
+
+
+def test_each_case_of_a_mixed_matrix_is_shown_by_its_own_loop(world: World) -> None:
+    make_definition(world.alice, world.project, slug="mixed", source=MIXED_LOOPS)
+    run = make_run(world.alice, world.shas[:1], benchmark="mixed", rounds=1)
+    for trial in run.jobs.get().trials.select_related("case", "job__host", "variant"):
+        record_trial(trial, {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.02})
+    shown = {each.case_label: each.metric for each in load_overview_points(world.alice)}
+    assert shown["loop closed, connections 4"] == "requests.rate"
+    assert shown["loop open, connections 4"] == "latency.p99"
 
 
 def _draw(series: Sequence[float], kinds: Sequence[int] = ()) -> str:

@@ -8,9 +8,16 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from orchestrator.core.clock import utc_now
+from orchestrator.measurements.run_numbers import load_primary_values
 from orchestrator.results.models import Reading
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.factories import make_definition, make_run, record_again, record_trial
+from tests.support.factories import (
+    MIXED_LOOPS,
+    make_definition,
+    make_run,
+    record_again,
+    record_trial,
+)
 from tests.support.html_pages import element, elements, get_text
 from tests.support.world import World
 
@@ -109,6 +116,28 @@ def test_trials_show_the_primary_metrics(
     )
     assert "777 1/s 12.3 ms" in row
     assert mallory.get(reverse("run-trials", args=[world.run.pk])).status_code == 404
+
+
+def test_a_case_has_only_the_metrics_of_its_own_loop(world: World, alice: Client) -> None:
+    make_definition(world.alice, world.project, slug="mixed", source=MIXED_LOOPS)
+    run = world.measure_run(1000, 850, benchmark="mixed")
+    page = _show(alice, run)
+    heads = (
+        "Requests per second · Latency p50 (closed loop or open loop) · "
+        "Server CPU per 1,000 requests · Latency p99 (open loop)."
+    )
+    assert heads in get_text(page)
+    closed, *_ = elements(page, ".case-states tbody tr")
+    assert "1 000 1/s · 4.00 ms · 900 ms / 1k · –" in get_text(closed)
+    assert "– · 4.00 ms · 900 ms / 1k · 12.0 ms" in get_text(
+        elements(page, ".case-states tbody tr")[1]
+    )
+    trials = {each.pk: each.case for each in Trial.objects.filter(job__run=run)}
+    _, values = load_primary_values(run, {pk: case.pk for pk, case in trials.items()})
+    assert {trials[pk].parameters["loop"]: set(each) for pk, each in values.items()} == {
+        "closed": {"requests.rate", "latency.p50", "cpu.seconds_per_1k"},
+        "open": {"latency.p99", "latency.p50", "cpu.seconds_per_1k"},
+    }
 
 
 def test_removed_readings_are_shown_as_unknown(world: World, alice: Client) -> None:

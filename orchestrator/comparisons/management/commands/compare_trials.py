@@ -15,9 +15,14 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.measurements.command_files import read_command_file
 from orchestrator.measurements.number_files import TrialsFile, parse_trials_file
-from orchestrator.stats.comparison import Comparison, compare_blocks
+from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.interim import INTERIM_ALPHA, compute_next_analysis
 from orchestrator.stats.multiple_testing import find_worst_verdict
+from orchestrator.stats.needed_blocks import (
+    DecisionRule,
+    estimate_needed_blocks,
+    is_out_of_reach,
+)
 
 
 class Command(BaseCommand):
@@ -68,4 +73,17 @@ def _export_comparison(comparison: Comparison) -> dict[str, Any]:
     shown["p"] = shown.pop("p_value")
     interval = [comparison.low, comparison.high]
     shown["interval"] = None if comparison.low is None else interval
-    return {**shown, "next_analysis": compute_next_analysis(comparison)}
+    return {
+        **shown,
+        "needed_blocks": _estimate_needed_blocks(comparison),
+        "next_analysis": compute_next_analysis(comparison),
+    }
+
+
+def _estimate_needed_blocks(comparison: Comparison) -> int | None:
+    """Return None for a decided comparison, and if no run has enough blocks."""
+    if comparison.verdict is not Verdict.INCONCLUSIVE:
+        return None
+    rule = DecisionRule(alpha=INTERIM_ALPHA, claim_alpha=INTERIM_ALPHA)
+    (needed,) = estimate_needed_blocks([comparison], rule)
+    return None if needed is None or is_out_of_reach(comparison, needed) else needed

@@ -1,0 +1,142 @@
+"""The number of blocks that will probably decide a comparison, by its decision rule.
+
+A comparison is decided when it shows a change or proves equivalence (see `compare_blocks`). The
+blocks that it has remain. Further ones are predicted from their mean and noise, and from how well
+the mean is known.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, ndtr, stdtrit
+
+from orchestrator.stats.comparison import ALPHA, EQUIVALENCE_ALPHA, LARGEST_LOG, Comparison
+from orchestrator.stats.paired import FEWEST_BLOCKS, ROUNDING
+from orchestrator.stats.power import MOST_BLOCKS
+
+Floats = NDArray[np.float64]
+
+#: The probability of a decision with the estimated number of blocks.
+POWER = 0.8
+#: Quantiles of the noise that will be measured.
+_SHARES = (np.arange(16) + 0.5) / 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRule:
+    """The alphas of a change, of a change beyond the margin, and of equivalence.
+
+    A change beyond the margin must also hold among all comparisons of a table: `claim_alpha` is
+    the largest p value that does.
+    """
+
+    alpha: float = ALPHA
+    claim_alpha: float = ALPHA
+    equivalence_alpha: float = EQUIVALENCE_ALPHA
+
+
+class _Measured(NamedTuple):
+    """Columns of comparisons: blocks, mean and noise of a block's log ratio, and the margin."""
+
+    blocks: Floats
+    mean: Floats
+    sigma: Floats
+    margin: Floats
+
+
+def estimate_needed_blocks(
+    comparisons: Sequence[Comparison], rule: DecisionRule
+) -> list[int | None]:
+    """Return for each comparison the total blocks that decide it with a probability of POWER.
+
+    At least one more than it has, and FEWEST_BLOCKS. If MOST_BLOCKS further ones do not suffice,
+    one more than these. None for unpaired sides, and if a value has no ratio.
+    """
+    needed: list[int | None] = [
+        FEWEST_BLOCKS if _has_no_spread(each) else None for each in comparisons
+    ]
+    places = [
+        at for at, each in enumerate(comparisons) if each.paired and each.half_width is not None
+    ]
+    if places:
+        found = _search(_read([comparisons[at] for at in places]), rule)
+        for at, blocks in zip(places, found.tolist(), strict=True):
+            needed[at] = blocks
+    return needed
+
+
+def _has_no_spread(comparison: Comparison) -> bool:
+    """Return whether it has no block, or one with a ratio."""
+    blocks, change = comparison.blocks, comparison.change
+    return comparison.paired and (not blocks or (blocks == 1 and change is not None))
+
+
+def is_out_of_reach(comparison: Comparison, needed: int) -> bool:
+    """Return whether no run has the blocks that this comparison needs in addition."""
+    return needed - comparison.blocks > MOST_BLOCKS
+
+
+def _read(comparisons: Sequence[Comparison]) -> _Measured:
+    blocks = np.array([each.blocks for each in comparisons], dtype=np.float64)
+    changes = np.array([each.change for each in comparisons], dtype=np.float64)
+    widths = np.log1p(np.array([each.half_width for each in comparisons], dtype=np.float64))
+    confidence = np.array([each.confidence for each in comparisons])
+    with np.errstate(divide="ignore"):
+        mean = np.clip(np.log1p(changes), -LARGEST_LOG, LARGEST_LOG)
+    sigma = widths * np.sqrt(blocks) / stdtrit(blocks - 1, (1 + confidence) / 2)
+    margin = np.array([each.margin for each in comparisons])
+    return _Measured(blocks, mean, np.maximum(sigma, ROUNDING), margin)
+
+
+def _search(measured: _Measured, rule: DecisionRule) -> NDArray[np.int64]:
+    """Find the fewest blocks by bisection: the probability grows with the blocks."""
+    least = np.maximum(measured.blocks + 1, FEWEST_BLOCKS)
+    low, high = least - 1, measured.blocks + MOST_BLOCKS + 1
+    while (high - low > 1).any():
+        middle = np.clip(np.floor((low + high) / 2), least, high)
+        enough = _predict_decision(middle, measured, rule) >= POWER
+        low = np.where(enough, low, np.minimum(middle, high - 1))
+        high = np.where(enough, middle, high)
+    return high.astype(np.int64)
+
+
+def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) -> Floats:
+    """Return the probability that each comparison is decided with `total` blocks."""
+    # Rows are comparisons, columns are quantiles of the noise that will be measured.
+    change, claim, same = (
+        each * measured.sigma[:, None] for each in _compute_distances(total, rule)
+    )
+    low, high = np.log1p(-measured.margin)[:, None], np.log1p(measured.margin)[:, None]
+    mean = measured.mean[:, None]
+    # The mean of all blocks differs from that of the present ones: the further blocks have noise,
+    # and the present mean is not the true one.
+    more = (total - measured.blocks) / (total * measured.blocks)
+    spread = (measured.sigma * np.sqrt(more))[:, None]
+
+    def predict_mean(start: Floats, end: Floats) -> Floats:
+        """Return the probability that the mean of all blocks is between these."""
+        share = ndtr((end - mean) / spread) - ndtr((start - mean) / spread)
+        return np.asarray(np.maximum(0.0, share))
+
+    # A mean within the margin is undecided if it shows neither a change nor equivalence.
+    start, end = np.maximum(-change, low), np.minimum(change, high)
+    within = predict_mean(start, end) - predict_mean(
+        np.maximum(start, low + same), np.minimum(end, high - same)
+    )
+    beyond = predict_mean(-claim, low) + predict_mean(high, claim)
+    return np.asarray(1.0 - (within + beyond).mean(axis=1))
+
+
+def _compute_distances(total: Floats, rule: DecisionRule) -> Iterator[Floats]:
+    """Yield the distances of a mean from zero, or from the margin, that each alpha requires.
+
+    They are in units of the true noise. The slow quantiles are computed once for each total.
+    """
+    each_total, places = np.unique(total, return_inverse=True)
+    degrees = (each_total - 1)[:, None]
+    errors = np.sqrt(chdtri(degrees, 1 - _SHARES) / degrees / each_total[:, None])
+    for alpha in (rule.alpha / 2, rule.claim_alpha / 2, rule.equivalence_alpha):
+        yield (stdtrit(degrees, 1 - alpha) * errors)[places]

@@ -1,0 +1,114 @@
+"""The estimated number of blocks decides most comparisons, and is never above that of a run."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from orchestrator.stats.comparison import Verdict, compare_blocks
+from orchestrator.stats.needed_blocks import (
+    DecisionRule,
+    estimate_needed_blocks,
+    is_out_of_reach,
+)
+from orchestrator.stats.power import MOST_BLOCKS
+from orchestrator.stats.unpaired import compare_unpaired
+
+MARGIN = 0.03
+ALONE = DecisionRule()
+#: The noise of ten blocks, with a standard deviation of 1.
+SCORES = np.array([-1.5, -1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0, 1.5]) / 0.9487
+
+
+def compare(change, sigma, *, scores=SCORES):
+    """Compare blocks with just this mean and noise."""
+    contender = 100 * np.exp(math.log1p(change) + sigma * np.array(scores))
+    return compare_blocks([100.0] * len(scores), contender.tolist(), better="lower", margin=MARGIN)
+
+
+def estimate(change, sigma, *, rule=ALONE, **more):
+    (needed,) = estimate_needed_blocks([compare(change, sigma, **more)], rule)
+    return needed
+
+
+def decide(rng, present, total, mean, sigma, rule):
+    """The share of continuations to `total` blocks that are decided."""
+    decided = 0
+    for _ in range(300):
+        further = rng.normal(mean, sigma, total - len(present))
+        contender = np.exp(np.concatenate([present, further])).tolist()
+        each = compare_blocks([1.0] * total, contender, better="lower", margin=MARGIN)
+        claim = each.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}
+        kept = not claim or each.p_value < rule.claim_alpha
+        decided += kept and each.verdict is not Verdict.INCONCLUSIVE
+    return decided / 300
+
+
+@pytest.mark.parametrize("claim_alpha", [0.015, 0.0005])
+@pytest.mark.parametrize(
+    ("change", "sigma"), [(0.0, 0.04), (0.012, 0.03), (0.03, 0.05), (0.05, 0.07)]
+)
+def test_four_in_five_are_decided_if_the_measured_change_and_noise_are_right(
+    change, sigma, claim_alpha
+):
+    """`make bench-detection` measures it with the true ones."""
+    rule = DecisionRule(claim_alpha=claim_alpha)
+    total = estimate(change, sigma, rule=rule)
+    present = math.log1p(change) + sigma * SCORES
+    rng = np.random.default_rng(21)
+    mean, noise = float(present.mean()), float(present.std(ddof=1))
+    assert decide(rng, present, round(total * 1.5), mean, noise, rule) >= 0.8
+    assert decide(rng, present, max(11, round(total / 1.5)), mean, noise, rule) <= 0.8
+
+
+def test_neighbouring_cases_have_similar_numbers():
+    """Near the margin a change itself is soon proven, so the distance to it does not matter."""
+    needed = [estimate(change, 0.04) for change in np.arange(0.0, 0.04, 0.002)]
+    assert max(max(a, b) / min(a, b) for a, b in pairwise(needed)) < 1.35
+    assert max(needed) < 3 * min(needed)
+
+
+def test_more_noise_and_more_tests_need_more_blocks():
+    by_noise = [estimate(0.01, sigma) for sigma in (0.03, 0.04, 0.05, 0.06)]
+    by_family = [
+        estimate(0.05, 0.07, rule=DecisionRule(claim_alpha=alpha)) for alpha in (0.015, 1e-3, 1e-4)
+    ]
+    assert by_noise == sorted(set(by_noise))
+    assert by_family == sorted(set(by_family))
+
+
+def test_a_decision_by_equivalence_does_not_depend_on_the_number_of_tests():
+    assert estimate(0.0, 0.04) == estimate(0.0, 0.04, rule=DecisionRule(claim_alpha=1e-4))
+
+
+def test_more_than_a_run_has_is_out_of_reach():
+    result = compare(0.0, 0.3)
+    (needed,) = estimate_needed_blocks([result], DecisionRule())
+    assert needed == 10 + MOST_BLOCKS + 1
+    assert is_out_of_reach(result, needed)
+    assert not is_out_of_reach(result, needed - 1)
+
+
+def test_a_clear_change_needs_only_the_fewest_blocks():
+    assert estimate(-0.5, 0.1, scores=[-1.0, 0.0, 1.0]) == 5
+    assert estimate(-0.5, 0.1, scores=[0.0]) == 5
+
+
+def test_without_blocks_the_fewest_are_needed():
+    nothing = compare_blocks([], [], better="lower", margin=MARGIN)
+    assert estimate_needed_blocks([nothing], DecisionRule()) == [5]
+
+
+def test_without_a_ratio_or_a_common_block_no_number_is_known():
+    zeros = compare_blocks([0.0] * 5, [1.0] * 5, better="lower", margin=MARGIN)
+    zero = compare_blocks([0.0], [1.0], better="lower", margin=MARGIN)
+    apart = compare_unpaired([1.0, 1.5] * 4, [1.0, 1.4] * 4, better="lower", margin=MARGIN)
+    assert estimate_needed_blocks([zeros, zero, apart], DecisionRule()) == [None] * 3
+
+
+def test_estimates_of_many_are_those_of_each():
+    results = [compare(change, 0.05) for change in (0.0, 0.02, -0.04)]
+    results.append(compare(0.01, 0.05, scores=SCORES[::2]))
+    alone = [estimate_needed_blocks([each], DecisionRule())[0] for each in results]
+    assert estimate_needed_blocks(results, DecisionRule()) == alone
