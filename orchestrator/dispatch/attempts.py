@@ -19,7 +19,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_host_error
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
-from orchestrator.runs.states import JobState
+from orchestrator.runs.states import JOB_COMPLETED, JobState
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def lose_attempt(job: Job, action: Action) -> None:
 
 def end_job(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
     """End the job. The round on its hosts has ended, or is stopped now."""
-    if state != JobState.FINISHED:
+    if state not in JOB_COMPLETED:
         stop_everywhere(job, job_hosts)
     claims.end_job(job, state, message)
     return None

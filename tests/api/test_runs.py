@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RunState
+from tests.support.trials import ERRORS, invalidate
 
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
 
@@ -206,3 +207,13 @@ def test_only_members_end_the_wait_for_quiet_hosts(world, alice, bob, mallory):
     assert (answer.status_code, answer.json()["wait_for_quiet"]) == (200, False)
     alice.post(f"runs/{run.pk}/cancel")
     assert alice.post(path).status_code == 409
+
+
+def test_a_run_with_only_invalid_trials_is_not_finished(world, alice):
+    run = invalidate(world.measure_run(100, 100), ERRORS)
+    told = alice.get(f"runs/{run.pk}").json()
+    assert (told["state"], told["jobs"][0]["state"]) == ("no usable data", "no usable data")
+    assert "all 10 trials are invalid: Answers of another status" in told["message"]
+    assert alice.get("runs", state="finished").json()["runs"] == []
+    listed = alice.get("runs", state="no usable data").json()["runs"]
+    assert [each["id"] for each in listed] == [str(run.pk)]

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.core.ids import sha256_hex
+from orchestrator.dispatch.outcomes import derive_outcome
 from orchestrator.results.models import Artifact, LoadResult
 from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.run_state import sync_run_state
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
 
@@ -29,6 +31,19 @@ def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
     trial.refresh_from_db()
     record_again()
     return trial
+
+
+def invalidate(run: Run, *reasons: str, **which: Any) -> Run:
+    """End a measured run again, as if the trials `which` had been invalid for these reasons."""
+    Trial.objects.filter(job__run=run, **which).update(validity="invalid", reasons=list(reasons))
+    record_again()
+    for job in run.jobs.all():
+        state, message = derive_outcome(job)
+        run.jobs.filter(pk=job.pk).update(state=state, message=message)
+    Run.objects.filter(pk=run.pk).update(state="running", message="")
+    sync_run_state(run.pk)
+    run.refresh_from_db()
+    return run
 
 
 def leave_json(trial: Trial, name: str, value: Mapping[str, Any]) -> None:

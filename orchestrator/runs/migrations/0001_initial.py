@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        default=orchestrator.runs.states.JobState["QUEUED"], max_length=10
+                        default=orchestrator.runs.states.JobState["QUEUED"], max_length=16
                     ),
                 ),
                 ("phase", models.CharField(blank=True, max_length=60)),
@@ -238,7 +238,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        default=orchestrator.runs.states.RunState["QUEUED"], max_length=10
+                        default=orchestrator.runs.states.RunState["QUEUED"], max_length=16
                     ),
                 ),
                 ("message", models.TextField(blank=True)),
@@ -845,7 +845,15 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     (
                         "state__in",
-                        ["queued", "preparing", "measuring", "finished", "failed", "cancelled"],
+                        [
+                            "queued",
+                            "preparing",
+                            "measuring",
+                            "finished",
+                            "no usable data",
+                            "failed",
+                            "cancelled",
+                        ],
                     )
                 ),
                 name="job_state_known",
@@ -928,7 +936,10 @@ class Migration(migrations.Migration):
             model_name="run",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("state__in", ["queued", "running", "finished", "failed", "cancelled"])
+                    (
+                        "state__in",
+                        ["queued", "running", "finished", "no usable data", "failed", "cancelled"],
+                    )
                 ),
                 name="run_state_known",
             ),

@@ -40,7 +40,7 @@ class Job(models.Model):
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
-    state = models.CharField(max_length=10, default=JobState.QUEUED)
+    state = models.CharField(max_length=16, default=JobState.QUEUED)
     phase = models.CharField(max_length=60, blank=True)
     message = models.TextField(blank=True)
     revision = models.PositiveBigIntegerField(default=0)
