@@ -72,6 +72,7 @@ class Migration(migrations.Migration):
                 ("attempt", models.PositiveSmallIntegerField(default=1)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("pauses", models.PositiveSmallIntegerField(default=0)),
+                ("interruptions", models.PositiveSmallIntegerField(default=0)),
                 ("shared_hosts", models.BooleanField(db_default=False, default=False)),
                 ("round", models.PositiveSmallIntegerField(default=0)),
                 ("followers_started", models.BooleanField(default=False)),
