@@ -84,7 +84,7 @@ def describe_progress(run: Any) -> str:
 
 
 def _describe_left(run: Any) -> list[str]:
-    """Return the time until the end of the run: that in the queue and that of its own work."""
+    """Return the time until the end of the run, with the time in the queue."""
     if not run["seconds_left"]:
         return []
     queue_s = run["seconds_until_start"] or 0.0

@@ -161,9 +161,10 @@ DOCUMENTS: Mapping[str, Any] = {
 
 def build_command_line_schema() -> dict[str, Any]:
     """Return the schema: `$defs` has the document of each command, and `error` that of an error."""
-    adapters = [(name, "serialization", TypeAdapter(kind)) for name, kind in DOCUMENTS.items()]
+    mode: Literal["serialization"] = "serialization"
+    adapters = [(name, mode, TypeAdapter(kind)) for name, kind in DOCUMENTS.items()]
     schemas, definitions = TypeAdapter.json_schemas(adapters, ref_template=_DEFS)
-    commands = {name: schemas[name, "serialization"] for name in DOCUMENTS}
+    commands = {name: schemas[name, mode] for name in DOCUMENTS}
     return {
         "$schema": DIALECT,
         "title": "Documents of the Pitwall command line",

@@ -75,8 +75,9 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 def derive_run_state(jobs: list[JobState], *, cancelled: bool) -> RunState:
     """Derive the state of a run from the states of its jobs (at least one).
 
-    After all jobs have ended, the run is cancelled if it was cancelled or all jobs were; failed if
-    any job failed; finished if any job has usable data; otherwise it has no usable data.
+    After all jobs have ended, the first rule that applies decides. The run is cancelled if it was
+    cancelled or all jobs were. It failed if a job failed. It finished if a job did. Otherwise it
+    has no usable data.
     """
     if all(state == JobState.QUEUED for state in jobs):
         return RunState.QUEUED

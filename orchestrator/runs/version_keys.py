@@ -5,8 +5,8 @@ revision. A write that changes what the response shows of a job, its placements,
 analyses sets NEXT_REVISION in the same transaction, and does so first: whoever locks a job and its
 trials locks the job first, or two writers would wait for each other. The key has the sum of the
 revisions, which only grows, since jobs are never added to a run or removed from it. The reason why
-a queued job waits also depends on the hosts of the team and their leases, and the estimate of its
-start on the other jobs of the team. They are part of the key as values.
+a queued job waits also depends on the hosts of the team and their leases. The estimate of its start
+depends on the other jobs of the team. Both are part of the key as values.
 """
 
 from uuid import UUID
