@@ -97,8 +97,9 @@ generate: openapi schemas permissions load-tools ## write all generated files
 openapi: env ## write docs/api/openapi.json
 	$(VENV_PYTHON) manage.py openapi > docs/api/openapi.json
 
-schemas: env ## write docs/schemas/definition.json
+schemas: env ## write docs/schemas
 	$(VENV_PYTHON) manage.py definition_schema > docs/schemas/definition.json
+	$(VENV_PYTHON) manage.py command_line_schema > docs/schemas/command-line.json
 
 permissions: env ## write docs/permissions.md
 	$(VENV_PYTHON) manage.py permissions > docs/permissions.md

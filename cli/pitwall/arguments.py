@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from typing import Any, NoReturn, Optional
 
+from .errors import UsageError
 from .judging import parse_failing_verdicts
 from .parsing import parse_duration, parse_run_id, parse_share
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).
-Exit status: 0 pass; 1 a verdict in --fail-on; 2 no result (standard error shows why).
+Exit status: 0 pass; 1 a verdict in --fail-on; 2 no result (standard error shows why);
+3 the run failed or was cancelled; 4 no usable data; 5 --timeout was reached.
 """
+JSON_OPTION = "--json"
 
 
 def build_parser() -> argparse.ArgumentParser:
-    whole = argparse.ArgumentParser(
+    whole = Parser(
         prog="pitwall",
         description="Run benchmarks on a Pitwall and compare commits.",
         epilog=EPILOG,
@@ -30,17 +35,46 @@ def build_parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--quiet", "-q", action="store_true", help="show no progress")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    _run(commands.add_parser("run", help="start a run, and wait for it with --wait"))
-    _add_wait(commands.add_parser("wait", help="wait until a run has ended"))
-    _backfill(commands.add_parser("backfill", help="measure earlier commits, one run each"))
-    _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
-    _propose(commands.add_parser("propose", help="write a definition for a repository"))
-    _import(commands.add_parser("import", help="send finished results, or a history, from files"))
+    _run(_add_command(commands, "run", "start a run, and wait for it with --wait"))
+    _add_wait(_add_command(commands, "wait", "wait until a run has ended"))
+    _backfill(_add_command(commands, "backfill", "measure earlier commits, one run each"))
+    _compare(_add_command(commands, "compare", "show changes; fail on a regression"))
+    _propose(_add_command(commands, "propose", "write a definition for a repository"))
+    _import(_add_command(commands, "import", "send finished results, or a history, from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
-    hosts = commands.add_parser("hosts", help="list the team's hosts, and which are free")
-    hosts.add_argument("--json", action="store_true", help="print the response of the API")
-    _add_local(commands.add_parser("local", help="measure on this machine, without a server"))
+    _add_command(commands, "hosts", "list the team's hosts, and which are free")
+    _add_local(_add_command(commands, "local", "measure on this machine, without a server"))
     return whole
+
+
+def parse_arguments(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+    """Parse a command line; UsageError if it is wrong."""
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.json and getattr(args, "text_format", None):
+        parser.error("--json and --format exclude each other")
+    return args
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises UsageError, so that the caller also writes this error as JSON."""
+
+    def __init__(self, **options: Any) -> None:
+        # An abbreviation of --json would be found after an error only.
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, self.format_usage())
+
+
+def _add_command(commands: Any, name: str, help_text: str) -> argparse.ArgumentParser:
+    """Return the parser of a new command. Every command has `--json`."""
+    command: argparse.ArgumentParser = commands.add_parser(name, help=help_text)
+    command.add_argument(
+        JSON_OPTION, action="store_true",
+        help="print one JSON document, also for an error (docs/schemas/command-line.json)",
+    )  # fmt: skip
+    return command
 
 
 def _run(run: argparse.ArgumentParser) -> None:
@@ -74,7 +108,6 @@ def _run(run: argparse.ArgumentParser) -> None:
     keys.add_argument("--key", metavar="TEXT", help="idempotency key: one run per key")
     run.add_argument("--wait", action="store_true", help="wait until the run has ended")
     _add_timeout(run)
-    run.add_argument("--json", action="store_true", help="print the run, not only its id")
 
 
 def _backfill(backfill: argparse.ArgumentParser) -> None:
@@ -101,13 +134,11 @@ def _backfill(backfill: argparse.ArgumentParser) -> None:
     backfill.add_argument(
         "--start", action="store_true", help="start it (default: only show the estimate)"
     )
-    backfill.add_argument("--json", action="store_true", help="print the response of the API")
 
 
 def _add_wait(wait: argparse.ArgumentParser) -> None:
     wait.add_argument("run", type=parse_run_id, help="id or address of the run")
     _add_timeout(wait)
-    wait.add_argument("--json", action="store_true", help="print the run as it ended")
 
 
 def _compare(compare: argparse.ArgumentParser) -> None:
@@ -120,7 +151,9 @@ def _compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("--host", metavar="NAME")
     compare.add_argument("--profile", metavar="NAME")
     _add_judging(compare)
-    compare.add_argument("--format", choices=("table", "markdown", "csv", "json"), default="table")
+    compare.add_argument(
+        "--format", dest="text_format", choices=("table", "markdown", "csv"), help="default: table"
+    )
     compare.add_argument(
         "--append", metavar="FILE", help="append the Markdown to this file, such as a CI summary"
     )
@@ -131,7 +164,6 @@ def _propose(propose: argparse.ArgumentParser) -> None:
     propose.add_argument(
         "--ref", metavar="REF", help="branch, tag or hash (default: the default branch)"
     )
-    propose.add_argument("--json", action="store_true", help="print the response of the API")
 
 
 def _import(files: argparse.ArgumentParser) -> None:
@@ -166,13 +198,15 @@ def _import(files: argparse.ArgumentParser) -> None:
 
 def _export(export: argparse.ArgumentParser) -> None:
     kinds = export.add_subparsers(dest="kind", metavar="KIND", required=True)
-    trials = kinds.add_parser("trials", help="the trials of a run as JSON lines")
+    trials = _add_command(kinds, "trials", "the trials of a run as JSON lines")
     trials.add_argument("run", type=parse_run_id)
     trials.add_argument("--invalid", action="store_true", help="include invalid trials")
-    report = kinds.add_parser("report", help="a saved report")
+    report = _add_command(kinds, "report", "a saved report")
     report.add_argument("name")
-    report.add_argument("--format", choices=("csv", "markdown", "json"), default="csv")
-    definition = kinds.add_parser("definition", help="the YAML of a benchmark")
+    report.add_argument(
+        "--format", dest="text_format", choices=("csv", "markdown"), help="default: csv"
+    )
+    definition = _add_command(kinds, "definition", "the YAML of a benchmark")
     definition.add_argument("benchmark", metavar="PROJECT/BENCHMARK")
     definition.add_argument("--version", type=int, metavar="N", help="default: the newest")
     for kind in (trials, report, definition):
@@ -199,7 +233,6 @@ def _add_local(local: argparse.ArgumentParser) -> None:
         help="checkout of Pitwall (default: PITWALL_CHECKOUT, or that of this program)",
     )  # fmt: skip
     _add_judging(local)
-    local.add_argument("--format", choices=("table", "json"), default="table")
 
 
 def _add_project(parser: argparse.ArgumentParser) -> None:

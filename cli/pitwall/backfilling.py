@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from typing import Any
 
 from .bar import Progress
 from .client import Client
-from .errors import PASS, NoAnswerError
+from .errors import NoAnswerError
+from .output import Output, Result
 from .parsing import split_names
 from .units import format_duration
 
 
-def run_backfill(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def run_backfill(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
     """Show the estimate, and with `--start` start the runs and print the id of the backfill."""
     request = _build_request(args)
     plan = client.post("backfills/plan", request)
@@ -24,18 +26,15 @@ def run_backfill(args: argparse.Namespace, client: Client, progress: Progress) -
     for warning in plan["warnings"]:
         progress.print_line(f"warning: {warning}")
     if not args.start:
-        if args.json:
-            print(json.dumps(plan, indent=1))
-        else:
-            progress.print_line("nothing was started; add --start to start it")
-        return PASS
+        progress.print_line("nothing was started; add --start to start it")
+        return Result({"plan": plan, "backfill": None})
     if not plan["commits"]:
         # A build may repeat the command: then there is nothing left to do.
-        return PASS
+        return Result({"plan": plan, "backfill": None})
     backfill = client.post("backfills", request)
     progress.print_line(f"{backfill['selection']}: {backfill['web_url']}")
-    print(json.dumps(backfill, indent=1) if args.json else backfill["id"])
-    return PASS
+    output.print_text(backfill["id"])
+    return Result({"plan": plan, "backfill": backfill})
 
 
 def _describe_cost(plan: Any) -> str:

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Optional, TextIO
 
+from .terminal import clean_text
+
 WIDTH = 24
 
 
@@ -21,6 +23,7 @@ class Progress:
     def show(self, done: int, total: int, text: str) -> None:
         if self._quiet:
             return
+        text = clean_text(text)
         if self.live:
             self._draw(f"{draw_bar(done, total)} {done}/{total}  {text}")
         elif text != self._last:
@@ -30,10 +33,13 @@ class Progress:
 
     def print_line(self, text: str) -> None:
         """Write a separate line that stays."""
-        if self._quiet:
-            return
+        if not self._quiet:
+            self.print_result(text)
+
+    def print_result(self, text: str) -> None:
+        """Write a line that is no progress, so that `--quiet` does not hide it."""
         self.end()
-        self._stream.write(f"pitwall: {text}\n")
+        self._stream.write(f"pitwall: {clean_text(text)}\n")
         self._stream.flush()
 
     def end(self) -> None:

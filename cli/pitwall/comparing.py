@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from .bar import Progress
 from .client import Client
 from .errors import NoAnswerError
 from .judging import Judgement, judge
+from .output import Output, Result
 from .tables import render_comparison, render_judgement
 
 
-def compare(args: argparse.Namespace, client: Client) -> int:
+def compare(args: argparse.Namespace, client: Client, progress: Progress, output: Output) -> Result:
     query = _query(args)
     report = client.get("comparisons", query)
     judged = judge(report, args.fail_on, args.min_change)
-    if args.format == "json":
-        print(as_json(report, judged, args))
-    elif args.format == "markdown":
-        print(_render_markdown(client, query, judged, args))
-    elif args.format == "csv":
-        sys.stdout.write(client.text("comparisons/csv", query))
+    if args.text_format == "markdown":
+        output.print_text(_render_markdown(client, query, judged, args))
+    elif args.text_format == "csv":
+        output.print_text(client.text("comparisons/csv", query), end="")
     else:
-        print(f"{render_comparison(report)}\n\n{report['web_url']}")
+        output.print_text(f"{render_comparison(report)}\n\n{report['web_url']}")
     if args.append:
         with Path(args.append).open("a", encoding="utf-8") as file:
             file.write(_render_markdown(client, query, judged, args) + "\n")
     print_judgement(judged, args)
-    return judged.status
+    return Result(build_document(report, judged, args), judged.status)
 
 
 def print_judgement(judged: Judgement, args: argparse.Namespace) -> None:
@@ -40,7 +39,7 @@ def print_judgement(judged: Judgement, args: argparse.Namespace) -> None:
         print(f"pitwall: {line}", file=sys.stderr)
 
 
-def as_json(report: Any, judged: Judgement, args: argparse.Namespace) -> str:
+def build_document(report: Any, judged: Judgement, args: argparse.Namespace) -> Any:
     """Return the server's document with the judgement as `build`."""
     build = {
         "status": judged.status,
@@ -50,7 +49,7 @@ def as_json(report: Any, judged: Judgement, args: argparse.Namespace) -> str:
         "not_counted": list(judged.spared),
         "not_compared": list(judged.unknown),
     }
-    return json.dumps({**report, "build": build}, indent=1, ensure_ascii=False)
+    return {**report, "build": build}
 
 
 def _render_markdown(

@@ -10,20 +10,24 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Optional, TextIO
 from urllib.parse import quote
 
 from .bar import Progress
 from .client import Client
-from .errors import PASS, NoAnswerError, RefusedError
+from .errors import NoAnswerError, RefusedError
+from .output import Output, Result
 
 #: Pause between two requests for the state of an import.
 ASK_EVERY_S = 1.0
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 
 
-def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def send_files(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
     """Send files; each is imported completely or not at all, and a known one adds nothing."""
+    stored = []
     for number, name in enumerate(args.files):
         path = _check_file(Path(name))
         progress.show(number, len(args.files), f"sending {path.name}")
@@ -38,8 +42,18 @@ def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> 
         if "state" in answer:
             answer = wait_for_import(answer, path.name, client, progress)
         progress.end()
-        print(f"{name}: {answer['accepted']} new, {answer['repeated']} already stored")
-    return PASS
+        stored.append(describe_import(name, answer, output))
+    return Result({"files": stored})
+
+
+def describe_import(
+    name: str, answer: dict[str, Any], output: Output, preview: Optional[Any] = None
+) -> dict[str, Any]:
+    """Return the result of one file, and print it; a preview has stored nothing."""
+    accepted, repeated = answer["accepted"], answer["repeated"]
+    if accepted is not None:
+        output.print_text(f"{name}: {accepted} new, {repeated} already stored")
+    return {"file": name, "accepted": accepted, "repeated": repeated, "preview": preview}
 
 
 def wait_for_import(
@@ -62,15 +76,28 @@ def wait_for_import(
     return answer
 
 
-def export(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def export(args: argparse.Namespace, client: Client, progress: Progress, output: Output) -> Result:
+    if output.as_json:
+        return Result(_load_document(args, client, progress))
     with _open_output(args.output) as file:
         if args.kind == "trials":
-            _export_trials(args, client, progress, file)
+            for trial in _download_trials(args, client, progress):
+                file.write(json.dumps(trial, ensure_ascii=False) + "\n")
         elif args.kind == "report":
-            file.write(_report(args, client))
+            file.write(client.text(f"reports/{quote(args.name)}/{args.text_format or 'csv'}"))
         else:
-            file.write(_fetch_definition(args, client))
-    return PASS
+            file.write(str(_fetch_definition(args, client)["source"]))
+    return Result(None)
+
+
+def _load_document(args: argparse.Namespace, client: Client, progress: Progress) -> Any:
+    if args.output != "-":
+        raise NoAnswerError("--json writes to standard output; redirect it, without --output")
+    if args.kind == "trials":
+        return {"trials": list(_download_trials(args, client, progress))}
+    if args.kind == "report":
+        return client.get(f"reports/{quote(args.name)}")
+    return _fetch_definition(args, client)
 
 
 def _check_file(path: Path) -> Path:
@@ -102,28 +129,17 @@ def _open_output(output: str) -> Iterator[TextIO]:
             yield file
 
 
-def _export_trials(
-    args: argparse.Namespace, client: Client, progress: Progress, file: TextIO
-) -> None:
-    """Write a line of JSON for each trial: values, provenance, and the URLs of its files."""
-    trials = list(_download_trials(args, client))
+def _download_trials(args: argparse.Namespace, client: Client, progress: Progress) -> Iterator[Any]:
+    """Yield each trial with its values, its provenance, and the URLs of its files."""
+    query = {"invalid": "true" if args.invalid else None}
+    trials = list(client.pages(f"runs/{args.run}/trials", "trials", query))
     for number, trial in enumerate(trials, 1):
-        file.write(json.dumps(client.get(f"trials/{trial['id']}"), ensure_ascii=False) + "\n")
+        yield client.get(f"trials/{trial['id']}")
         progress.show(number, len(trials), f"trial {number} of {len(trials)}")
     progress.end()
 
 
-def _download_trials(args: argparse.Namespace, client: Client) -> Iterator[Any]:
-    query = {"invalid": "true" if args.invalid else None}
-    return client.pages(f"runs/{args.run}/trials", "trials", query)
-
-
-def _report(args: argparse.Namespace, client: Client) -> str:
-    ending = "" if args.format == "json" else f"/{args.format}"
-    return client.text(f"reports/{quote(args.name)}{ending}")
-
-
-def _fetch_definition(args: argparse.Namespace, client: Client) -> str:
+def _fetch_definition(args: argparse.Namespace, client: Client) -> Any:
     project, _, benchmark = args.benchmark.partition("/")
     if not benchmark:
         raise NoAnswerError(f"{args.benchmark}: name it as PROJECT/BENCHMARK")
@@ -131,4 +147,4 @@ def _fetch_definition(args: argparse.Namespace, client: Client) -> str:
     version = args.version
     if version is None:
         version = next(client.pages(path, "definitions"))["version"]
-    return str(client.get(f"{path}/{version}")["source"])
+    return client.get(f"{path}/{version}")

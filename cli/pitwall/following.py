@@ -8,7 +8,8 @@ from typing import Any, Optional
 
 from .bar import Progress
 from .client import Client
-from .errors import RunFailedError, TimedOutError
+from .errors import NoDataError, RunEndError, RunFailedError, TimedOutError
+from .failures import NO_DATA, load_failed_cases, render_failed_cases
 from .units import format_duration
 
 #: Seconds that the server may wait before it responds; a progress bar polls more often.
@@ -26,9 +27,10 @@ def wait_for_end(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """Return the run after its end.
+    """Return the run after its end, with its `failed_cases`, which are shown as well.
 
-    Raise RunFailedError if it failed or was cancelled, TimedOutError if it took too long.
+    Raise RunFailedError if it failed or was cancelled, NoDataError if it has no usable data,
+    TimedOutError if it took too long.
     """
     poll_s = LIVE_POLL_S if progress.live else LONG_POLL_S
     until = None if timeout_s is None else clock() + timeout_s
@@ -41,7 +43,8 @@ def wait_for_end(
             progress.end()
             raise TimedOutError(
                 f"the run is {run['state']} after {format_duration(timeout_s or 0)} and continues: "
-                f"{run['web_url']}"
+                f"{run['web_url']}",
+                run,
             )
         left = poll_s if until is None else max(0.0, min(poll_s, until - clock()))
         before, asked_at = run["state"], clock()
@@ -50,10 +53,20 @@ def wait_for_end(
         if run["state"] == before and pause > 0:
             sleep(pause)
     progress.end()
+    failed = load_failed_cases(client, run)
+    for line in render_failed_cases(failed):
+        progress.print_result(line)
     if run["state"] != "finished":
-        why = f": {run['message']}" if run["message"] else ""
-        raise RunFailedError(f"the run was {run['state']}{why}; see {run['web_url']}")
-    return run
+        raise _build_end_error(run, failed)
+    return {**run, "failed_cases": failed}
+
+
+def _build_end_error(run: Any, failed_cases: list[dict[str, Any]]) -> RunEndError:
+    why = f": {run['message']}" if run["message"] else ""
+    ends = {"failed": "failed", "cancelled": "was cancelled", NO_DATA: "has no usable data"}
+    message = f"the run {ends[run['state']]}{why}; see {run['web_url']}"
+    kind = NoDataError if run["state"] == NO_DATA else RunFailedError
+    return kind(message, run, failed_cases)
 
 
 def count_finished(run: Any) -> int:
@@ -65,10 +78,18 @@ def describe_progress(run: Any) -> str:
     """Return one line: the state, the progress, and the remaining time."""
     parts = [f"{run['state']}: {count_finished(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
-        if run["seconds_left"]:
-            parts.append(f"about {format_duration(run['seconds_left'])} left")
+        parts += _describe_left(run)
         parts += _describe_current_work(run)
     return ", ".join(parts)
+
+
+def _describe_left(run: Any) -> list[str]:
+    """Return the time until the end of the run, with the time in the queue."""
+    if not run["seconds_left"]:
+        return []
+    queue_s = run["seconds_until_start"] or 0.0
+    text = f"about {format_duration(queue_s + run['seconds_left'])} left"
+    return [f"{text} ({format_duration(queue_s)} of it in the queue)" if queue_s else text]
 
 
 def _describe_current_work(run: Any) -> list[str]:

@@ -11,22 +11,26 @@ from typing import Any
 
 from .bar import Progress
 from .client import Client
-from .errors import PASS, NoAnswerError, RefusedError
-from .files import build_multipart, wait_for_import
+from .errors import NoAnswerError, RefusedError
+from .files import build_multipart, describe_import, wait_for_import
+from .output import Output, Result
 
 OPTIONS = ("project", "format", "benchmark", "host", "commit", "better")
 
 
-def send_histories(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def send_histories(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
     """Import each file, or show its preview; a stored result is not stored again."""
     if not args.project:
         raise NoAnswerError("--as-history needs --project: the commits are those of its repository")
-    for name in args.files:
-        _send_history(name, args, client, progress)
-    return PASS
+    sent = [_send_history(name, args, client, progress, output) for name in args.files]
+    return Result({"files": sent})
 
 
-def _send_history(name: str, args: argparse.Namespace, client: Client, progress: Progress) -> None:
+def _send_history(
+    name: str, args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> dict[str, Any]:
     path = Path(name)
     progress.show(0, 1, f"sending {path.name}")
     content_type, body = build_multipart(*_read_content(path))
@@ -39,15 +43,16 @@ def _send_history(name: str, args: argparse.Namespace, client: Client, progress:
     ).data()
     answer = wait_for_import(answer, path.name, client, progress)
     progress.end()
-    print("\n".join(_describe(name, args.project, answer["preview"])))
+    preview = answer["preview"]
+    output.print_text("\n".join(_describe(name, args.project, preview)))
     if args.preview:
         client.ask("DELETE", f"results/imports/{answer['id']}")
-        return
+        return describe_import(name, {"accepted": None, "repeated": None}, output, preview)
     choice = _choose(args, answer, client)
     answer = client.post(f"results/imports/{answer['id']}/start", {"unknown_commits": choice})
     answer = wait_for_import(answer, path.name, client, progress)
     progress.end()
-    print(f"{name}: {answer['accepted']} new, {answer['repeated']} already stored")
+    return describe_import(name, answer, output, preview)
 
 
 def _read_content(path: Path) -> tuple[str, bytes]:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
+from .bar import Progress
 from .client import Client
-from .errors import PASS
+from .output import Output, Result
 from .tables import render_table
 
 HEADS = ("host", "state", "profile", "tags", "now")
 
 
-def list_hosts(args: argparse.Namespace, client: Client) -> int:
+def list_hosts(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
     hosts = list(client.pages("hosts", "hosts"))
-    if args.json:
-        print(json.dumps(hosts, indent=1))
-    elif hosts:
-        print(render_table(HEADS, [_build_row(host) for host in hosts]))
+    if hosts:
+        output.print_text(render_table(HEADS, [_build_row(host) for host in hosts]))
     else:
-        print(f"The team has no host yet: add one at {client.url}/hosts/new")
-    return PASS
+        output.print_text(f"The team has no host yet: add one at {client.url}/hosts/new")
+    return Result({"hosts": hosts})
 
 
 def _build_row(host: Any) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from typing import Any, Optional
 
 from . import git
 from .bar import Progress
-from .comparing import as_json, print_judgement
-from .errors import PASS, NoAnswerError
+from .comparing import build_document, print_judgement
+from .errors import NoAnswerError
 from .judging import judge
+from .output import Output, Result
 from .tables import render_comparison, render_table
 from .units import UNKNOWN, format_value
 
@@ -25,18 +26,18 @@ PYTHON = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/pyth
 HEADS = ("case", "metric", "value", "95 % interval", "trials")
 
 
-def measure_here(args: argparse.Namespace, progress: Progress) -> int:
+def measure_here(args: argparse.Namespace, progress: Progress, output: Output) -> Result:
     if not Path(args.definition).is_file():
         raise NoAnswerError(f"there is no definition {args.definition} here; name its file")
     checkout = _find_checkout(args.checkout)
     report = _run_measurement(checkout, _build_arguments(args), progress)
     if report["contender"] is None:
-        print(json.dumps(report, indent=1) if args.format == "json" else _render_single(report))
-        return PASS
+        output.print_text(_render_single(report))
+        return Result(report)
     judged = judge(report, args.fail_on, args.min_change)
-    print(as_json(report, judged, args) if args.format == "json" else render_comparison(report))
+    output.print_text(render_comparison(report))
     print_judgement(judged, args)
-    return judged.status
+    return Result(build_document(report, judged, args), judged.status)
 
 
 def _build_arguments(args: argparse.Namespace) -> list[str]:

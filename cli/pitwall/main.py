@@ -3,83 +3,83 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
-from .arguments import build_parser
+from .arguments import JSON_OPTION, parse_arguments
 from .backfilling import run_backfill
 from .bar import Progress
 from .client import Client
 from .comparing import compare
-from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError
+from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError, UsageError
 from .files import export, send_files
-from .following import wait_for_end
 from .history_import import send_histories
 from .hosts import list_hosts
 from .local import measure_here
+from .output import Output, Result
 from .proposing import propose
-from .starting import start_run
+from .starting import start_run, wait_for_run
+
+COMMANDS = {
+    "run": start_run,
+    "wait": wait_for_run,
+    "backfill": run_backfill,
+    "compare": compare,
+    "propose": propose,
+    "export": export,
+    "hosts": list_hosts,
+}
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     _write_utf8()
-    args = build_parser().parse_args(argv)
-    progress = Progress(quiet=args.quiet)
+    words = sys.argv[1:] if argv is None else argv
+    output = Output(as_json=JSON_OPTION in words)
     if argv is None:
         # A CI that cancels a build sends SIGTERM; all started processes must end as well.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    progress = Progress()
     try:
-        return _run_command(args, progress)
+        args = parse_arguments(words)
+        progress = Progress(quiet=args.quiet)
+        result = _run_command(args, progress, output)
+        output.print_document(result.document)
+        return result.status
+    except UsageError as error:
+        sys.stderr.write(error.usage)
+        return _end(str(error), error.exit_status, progress, output)
     except NoAnswerError as error:
-        progress.end()
-        print(f"pitwall: {error}", file=sys.stderr)
-        return error.exit_status
+        return _end(str(error), error.exit_status, progress, output, **error.details)
     except BrokenPipeError:
         # The reader of our output has closed it; write nothing more to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASS
     except OSError as error:
-        print(f"pitwall: {error}", file=sys.stderr)
-        return NO_ANSWER
+        return _end(str(error), NO_ANSWER, progress, output)
     except KeyboardInterrupt:
-        progress.end()
-        goes_on = "; a started run continues" if args.command in ("run", "wait") else ""
-        print(f"pitwall: interrupted{goes_on}", file=sys.stderr)
-        return INTERRUPTED
+        goes_on = "; a started run continues" if {"run", "wait"} & set(words) else ""
+        return _end(f"interrupted{goes_on}", INTERRUPTED, progress, output)
 
 
-def _run_command(args: argparse.Namespace, progress: Progress) -> int:
+def _end(message: str, status: int, progress: Progress, output: Output, **details: Any) -> int:
+    """Report an error as a line, and with `--json` as a document too; return the exit status."""
+    progress.print_result(message)
+    output.print_document({"error": {"message": message, "exit_status": status, **details}})
+    return status
+
+
+def _run_command(args: argparse.Namespace, progress: Progress, output: Output) -> Result:
     if args.command == "local":
-        return measure_here(args, progress)
+        return measure_here(args, progress, output)
     client = Client(args.url, _read_token(args.token_file), report=progress.print_line)
-    if args.command == "run":
-        return start_run(args, client, progress)
-    if args.command == "backfill":
-        return run_backfill(args, client, progress)
-    if args.command == "wait":
-        return _wait_for_run(args, client, progress)
-    if args.command == "compare":
-        return compare(args, client)
-    if args.command == "propose":
-        return propose(args, client, progress)
     if args.command == "import":
         send = send_histories if args.as_history else send_files
-        return send(args, client, progress)
-    if args.command == "export":
-        return export(args, client, progress)
-    return list_hosts(args, client)
-
-
-def _wait_for_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
-    run = wait_for_end(client, args.run, progress, timeout_s=args.timeout)
-    if args.json:
-        print(json.dumps(run, indent=1))
-    return PASS
+        return send(args, client, progress, output)
+    return COMMANDS[args.command](args, client, progress, output)
 
 
 def _read_token(file: Optional[str]) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 from urllib.parse import quote
 
 from .bar import Progress
 from .client import Client
-from .errors import PASS, NoAnswerError
+from .errors import NoAnswerError
+from .output import Output, Result
 
 
-def propose(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def propose(args: argparse.Namespace, client: Client, progress: Progress, output: Output) -> Result:
     """Print the definition as YAML; the reasons are messages."""
     proposal = client.get(f"projects/{quote(args.project)}/proposal", {"ref": args.ref})
     commit = proposal["commit"]
-    if args.json:
-        print(json.dumps(proposal, indent=1))
-        return PASS
+    if output.as_json:
+        return Result(proposal)
     if proposal["source"] is None:
         raise NoAnswerError(
             f"the files of {commit['short']} show no server: there is no Procfile, no start "
@@ -30,6 +29,6 @@ def propose(args: argparse.Namespace, client: Client, progress: Progress) -> int
     for guess in proposal["guesses"]:
         mark = "check this: " if guess["doubtful"] else ""
         progress.print_line(f"  {guess['field']}: {mark}{guess['reason']}")
-    print(f"# yaml-language-server: $schema={client.url}/schemas/definition.json")
-    print(proposal["source"], end="")
-    return PASS
+    output.print_text(f"# yaml-language-server: $schema={client.url}/schemas/definition.json")
+    output.print_text(proposal["source"], end="")
+    return Result(proposal)

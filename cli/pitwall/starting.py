@@ -1,4 +1,4 @@
-"""`pitwall run`: start a run; `--wait` waits for its end."""
+"""`pitwall run`: start a run; `--wait` and `pitwall wait` wait for its end."""
 
 from __future__ import annotations
 
@@ -11,24 +11,29 @@ from typing import Any
 from . import git
 from .bar import Progress
 from .client import Client
-from .errors import PASS
 from .following import wait_for_end
+from .output import Output, Result
 from .parsing import split_names
 
 
-def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+def start_run(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
     """Start a run; standard output contains only its id, for scripts."""
     run = _send_once(client, build_request(args)) if args.once else _send_request(client, args)
     progress.print_line(
         f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
     )
-    if not args.json:
-        print(run["id"], flush=True)
-    if args.wait:
-        run = wait_for_end(client, run["id"], progress, timeout_s=args.timeout)
-    if args.json:
-        print(json.dumps(run, indent=1))
-    return PASS
+    output.print_text(run["id"])
+    if not args.wait:
+        return Result({**run, "failed_cases": []})
+    return Result(wait_for_end(client, run["id"], progress, timeout_s=args.timeout))
+
+
+def wait_for_run(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
+    return Result(wait_for_end(client, args.run, progress, timeout_s=args.timeout))
 
 
 def build_request(args: argparse.Namespace) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def _send_request(client: Client, args: argparse.Namespace) -> Any:
 
 
 def _send_once(client: Client, request: dict[str, Any]) -> Any:
-    """Return the existing run of the same request; a new one if it failed or was cancelled."""
+    """Return the existing run of the same request; a new one if that ended without a result."""
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     after = ""
     while True:

@@ -12,6 +12,7 @@ from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
 from orchestrator.runs.models import Run
+from orchestrator.runs.states import RunState, describe_run_state
 
 #: The most changed cases per verdict in an event; the page of the run shows all.
 MOST_CHANGES = 20
@@ -27,7 +28,7 @@ def run_data(run: Run) -> dict[str, Any]:
     text = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
     return {
         "title": f"{benchmark.title}: {_build_heading(run, cards)}",
-        "text": " ".join(text.split())[:500] or f"the run {run.state}",
+        "text": " ".join(text.split())[:500] or describe_run_state(run.state),
         "url": build_page_url("run", run.pk),
         "run": {
             "id": str(run.pk),
@@ -96,7 +97,11 @@ def build_page_url(page: str, *args: object) -> str:
 
 
 def _build_heading(run: Run, cards: list[VerdictCard]) -> str:
-    return ", ".join(dict.fromkeys(card.verdict for card in cards)) or f"run {run.state}"
+    """Return how the run ended if it did not finish, otherwise its verdicts."""
+    verdicts = dict.fromkeys(card.verdict for card in cards)
+    if run.state != RunState.FINISHED or not verdicts:
+        return describe_run_state(run.state)
+    return ", ".join(verdicts)
 
 
 def _export_verdict(card: VerdictCard) -> dict[str, Any]:

@@ -65,7 +65,7 @@ COMMANDS: Mapping[str, str] = {
     "GET /hosts": "pitwall hosts",
     "POST /results/files": "pitwall import results.jsonl",
     "GET /projects/{project}/proposal": "pitwall propose $PROJECT",
-    "GET /reports/{name}": "pitwall export report $NAME --format json",
+    "GET /reports/{name}": "pitwall export report $NAME --json",
     "GET /reports/{name}/csv": "pitwall export report $NAME",
     "GET /reports/{name}/markdown": "pitwall export report $NAME --format markdown",
     "GET /benchmarks/{project}/{benchmark}/definitions/{version}": (

@@ -16,7 +16,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.calibration import load_ended_calibrations
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.states import COUNTED_VALIDITIES, RunState, TrialState
+from orchestrator.runs.states import COUNTED_VALIDITIES, RunState, TrialState, describe_run_state
 from orchestrator.stats.noise import FEWEST_PAIRS, estimate_noise
 
 logger = logging.getLogger(__name__)
@@ -105,5 +105,5 @@ def _load_pairs(run: Run) -> Pairs:
 
 def _explain_nothing_measured(run: Run) -> str:
     if run.state != RunState.FINISHED:
-        return f"its run is {run.state}{': ' if run.message else ''}{run.message}"[:2000]
+        return f"{describe_run_state(run.state)}{': ' if run.message else ''}{run.message}"[:2000]
     return f"no case has {FEWEST_PAIRS} pairs whose trials are both valid"

@@ -54,7 +54,7 @@ def to_markdown(report: ComparisonReport, web_url: str) -> str:
     `web_url`: the address of the whole comparison.
     """
     parts = [
-        f"**{SYMBOLS[report.verdict]} {report.verdict}**: {_escape(report.summary)}",
+        f"**{_mark(report.outcome)}**: {_escape(report.summary)}",
         _format_sides(report),
     ]
     parts += [f"> {_escape(note)}" for note in report.notes if not report.paired][:1]
@@ -286,8 +286,12 @@ def _render_row(case: CaseComparison, metrics: Mapping[str, str], several: bool)
     if case.contender_host.pk != case.host.pk:
         host += f" → {case.contender_host.name}"
     cells = [_format_metric(by_key.get(key)) for key in metrics]
-    return [f"{SYMBOLS[case.verdict]} {case.verdict}", _quote_code(label),
+    return [_mark(case.outcome), _quote_code(label),
             *([_quote_code(host)] if several else []), *cells]  # fmt: skip
+
+
+def _mark(outcome: str) -> str:
+    return f"{SYMBOLS.get(outcome, '!')} {outcome}"
 
 
 def _format_metric(metric: MetricComparison | None) -> str:

@@ -100,14 +100,14 @@ class MissingMeasurements:
 
 def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
     """The verdict of the whole comparison in one or two sentences."""
-    change = "no complete blocks"
-    if headline.cell is not None:
-        info = find_metric(headline.cell[1])
-        title = info.title if info else headline.cell[1]
-        change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
-        if headline.low is not None and headline.high is not None:
-            change += f" ({format_interval((headline.low, headline.high))})"
     names = _name_sides(sides)
+    if headline.cell is None:
+        return f"No usable data for {names['contender']}: no block is complete and valid."
+    info = find_metric(headline.cell[1])
+    title = info.title if info else headline.cell[1]
+    change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
+    if headline.low is not None and headline.high is not None:
+        change += f" ({format_interval((headline.low, headline.high))})"
     sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
     sentence = sentences[headline.verdict].format(**names, change=change)
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence

@@ -15,6 +15,9 @@ from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.needed_blocks import is_out_of_reach
 
+#: In the place of a verdict if nothing could be compared.
+NO_DATA = "no usable data"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseName:
@@ -138,6 +141,16 @@ class CaseComparison:
     out_of_reach: bool = False
     missing_s: float | None = None
 
+    @property
+    def has_data(self) -> bool:
+        """Return whether anything could be compared."""
+        return any(each.blocks or each.change is not None for each in self.metrics)
+
+    @property
+    def outcome(self) -> str:
+        """Return the verdict for people: without data nothing was compared, so none is shown."""
+        return self.verdict if self.has_data else NO_DATA
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
@@ -178,6 +191,16 @@ class ComparisonReport:
     @property
     def contender(self) -> Commit:
         return self.sides[1].commit
+
+    @property
+    def has_data(self) -> bool:
+        """Return whether anything could be compared."""
+        return any(case.has_data for case in self.cases)
+
+    @property
+    def outcome(self) -> str:
+        """Return the verdict for people, or that there is no usable data."""
+        return self.verdict if self.has_data else NO_DATA
 
 
 def build_comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:

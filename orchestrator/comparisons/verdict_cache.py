@@ -14,6 +14,7 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED, RunState
+from orchestrator.stats.comparison import Verdict
 
 #: At most this many changed cases of a contender are stored with its verdict.
 MAX_CHANGES = 200
@@ -63,7 +64,7 @@ class VerdictCard:
 
 
 def load_verdict_cards(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
-    """For each run a card for each contender that has blocks; a failed run needs usable ones.
+    """For each run a card for each contender that has blocks; of ended runs only if `_may_judge`.
 
     The cards of runs that are not stored (`store_verdicts`) are computed.
     """
@@ -151,7 +152,7 @@ def _build_card(
         )
     except NotFoundError:
         return None
-    if run.state == RunState.FAILED and not _has_blocks(report):
+    if run.state in RUN_ENDED and not _may_judge(run, report):
         return None
     return VerdictCard(
         baseline=baseline,
@@ -168,8 +169,14 @@ def _build_card(
     )
 
 
-def _has_blocks(report: ComparisonReport) -> bool:
-    return any(metric.blocks for case in report.cases for metric in case.metrics)
+def _may_judge(run: Run, report: ComparisonReport) -> bool:
+    """Return whether a verdict says something about the commits, and not only how the run ended.
+
+    Without blocks nothing was compared. A failed run is incomplete, so it is never inconclusive.
+    """
+    if run.state == RunState.FAILED and report.verdict == Verdict.INCONCLUSIVE:
+        return False
+    return report.has_data
 
 
 def _iterate_changes(report: ComparisonReport) -> Iterator[CaseChange]:

@@ -19,10 +19,16 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_host_error
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
-from orchestrator.runs.states import JobState
+from orchestrator.runs.states import JOB_COMPLETED, JobState
 
 logger = logging.getLogger(__name__)
 
+#: Codes of `aborted` events that are no failure (agents/hostagent/protocol.py), and their meaning.
+INTERRUPTIONS = {
+    "stopped": "the agent was stopped",
+    "silence": "the agent ended because it was not polled",
+}
+MAX_INTERRUPTIONS = 20
 #: If the server itself is not ready, each attempt waits this long in the queue.
 NOT_READY_PAUSE_S = 600.0
 
@@ -42,7 +48,7 @@ def lose_attempt(job: Job, action: Action) -> None:
 
 def end_job(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
     """End the job. The round on its hosts has ended, or is stopped now."""
-    if state != JobState.FINISHED:
+    if state not in JOB_COMPLETED:
         stop_everywhere(job, job_hosts)
     claims.end_job(job, state, message)
     return None
@@ -55,6 +61,23 @@ def try_again(
     stop_everywhere(job, job_hosts)
     _end_attempt(job, reason, avoid=avoid or [])
     return None
+
+
+def end_early(
+    job: Job, job_hosts: JobHosts, host: Host, reason: str, *, code: str, avoid: list[Host]
+) -> float | None:
+    """Continue after a round that ended early on a host, by the code of its `aborted` event.
+
+    It costs no attempt if the agent was stopped or nobody polled it, as while Pitwall is stopped or
+    restarted. The number of such interruptions is limited, because the host reports the code.
+    """
+    if code in INTERRUPTIONS and job.interruptions < MAX_INTERRUPTIONS:
+        stop_everywhere(job, job_hosts)
+        message = f"the round was interrupted: {INTERRUPTIONS[code]} on {host.name}; it continues"
+        logger.info("job %s: %s", job.pk, message)
+        claims.interrupt_job(job, message)
+        return None
+    return try_again(job, job_hosts, reason, avoid=avoid)
 
 
 def wait_in_queue(job: Job, job_hosts: JobHosts, reason: str) -> None:

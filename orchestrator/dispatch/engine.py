@@ -37,6 +37,7 @@ from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
 from orchestrator.dispatch.attempts import (
+    end_early,
     end_job,
     get_failure_limit,
     handle_host_error,
@@ -244,7 +245,8 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
         with job_hosts.open_session(host) as session:
             seen = _poll_follower(job, session)
         if seen.aborted:
-            return try_again(job, job_hosts, f"{host.name}: {seen.aborted}", avoid=[host])
+            reason = f"{host.name}: {seen.aborted}"
+            return end_early(job, job_hosts, host, reason, code=seen.abort_code, avoid=[host])
         if seen.port is None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
@@ -287,10 +289,9 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
     if seen.round_done:
         return _finish_round(job, job_hosts, seen.lost)
     if seen.aborted or not status["alive"]:
-        reason = seen.aborted or _explain_death(status)
-        return try_again(
-            job, job_hosts, f"the agent on {job_hosts.lead.name} ended early: {reason}"
-        )
+        lead = job_hosts.lead
+        reason = f"the agent on {lead.name} ended early: {seen.aborted or _explain_death(status)}"
+        return end_early(job, job_hosts, lead, reason, code=seen.abort_code, avoid=[])
     if phase != WAITING_PHASE and seen.quiet_s > POLL_S and _is_local(job_hosts):
         announce_local_load(seen.quiet_s)
     return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))

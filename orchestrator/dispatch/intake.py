@@ -64,6 +64,7 @@ class JournalSummary:
     quiet_s: float = 0.0
     round_done: bool = False
     aborted: str = ""
+    abort_code: str = ""
     port: int | None = None
     lost: list[str] = field(default_factory=list)
 
@@ -260,6 +261,7 @@ def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: JournalSu
 
 def _record_abort(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.aborted = str(event.get("reason") or "no reason given")
+    seen.abort_code = str(event.get("code") or "")
 
 
 def _ignore_event(_job: Job, _: Source, _event: Mapping[str, Any], _seen: JournalSummary) -> None:

@@ -1,19 +1,23 @@
 """Outcomes of a job: which cases were measured, skipped after failures, or unsupported."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
+from cli.pitwall.units import format_items
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
 from orchestrator.dispatch.plan import FailedTrial, find_abandoned_cases
+from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs import claims
 from orchestrator.runs.budgets import SPENT
 from orchestrator.runs.cancelling import CANCELLED, load_cancel_reasons
 from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Until
-from orchestrator.runs.states import JobState, TrialState
+from orchestrator.runs.states import COUNTED_VALIDITIES, JobState, TrialState, Validity
 
 #: The limit of a case's reason in the message of a job with several cases.
 MAX_REASON = 400
+#: The most reasons of invalid trials in the message of a job without usable data.
+MAX_ISSUES = 5
 
 
 def abandon_cases(job: Job) -> None:
@@ -26,7 +30,7 @@ def derive_outcome(job: Job) -> tuple[JobState, str]:
     """Return the state and the message of a job that has no trials left.
 
     It failed if no case that its hosts could measure has a value. It was cancelled if all of these
-    cases were.
+    cases were. Otherwise it has no usable data if no trial is valid or suspect.
     """
     trials = intake.load_failed_trials(job)
     given_up = find_abandoned_cases(trials)
@@ -49,9 +53,24 @@ def derive_outcome(job: Job) -> tuple[JobState, str]:
     if supported and supported <= set(cancelled):
         return JobState.CANCELLED, message
     if not supported or not supported <= {*without, *cancelled}:
-        return JobState.FINISHED, message
+        if not cases or job.trials.filter(validity__in=COUNTED_VALIDITIES).exists():
+            return JobState.FINISHED, message
+        return JobState.NO_DATA, "\n".join([*_describe_invalid_trials(job), *parts])
     (reason, *_) = without.values()
     return JobState.FAILED, reason if len(cases) == 1 else message
+
+
+def _describe_invalid_trials(job: Job) -> Iterator[str]:
+    """Yield why all trials of a job are invalid; nothing if it has no invalid trial."""
+    invalid = job.trials.filter(validity=Validity.INVALID).values_list("reasons", flat=True)
+    if not invalid:
+        return
+    issues = count_validity_issues(invalid)
+    why = ", ".join(
+        f"{each.title} ({format_items(each.trials, 'trial')})" for each in issues[:MAX_ISSUES]
+    )
+    more = f" and {len(issues) - MAX_ISSUES} more reasons" if len(issues) > MAX_ISSUES else ""
+    yield f"no usable data: all {format_items(len(invalid), 'trial')} are invalid: {why}{more}"
 
 
 def _describe_decided_cases(job: Job, without: Collection[int]) -> list[str]:

@@ -15,7 +15,7 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.forges.clients.base import Status
 from orchestrator.forges.models import BenchmarkRequest, PullRequest, RequestState
 from orchestrator.runs.models import Run
-from orchestrator.runs.states import RUN_ENDED, RunState
+from orchestrator.runs.states import RUN_ENDED, RunState, describe_run_state
 
 #: Forges refuse comments of more than 65,536 characters.
 MOST_TEXT = 60_000
@@ -54,7 +54,7 @@ def run_url(run: Run) -> str:
 
 def _load_outcome(run: Run) -> tuple[str, str]:
     if run.state != RunState.FINISHED:
-        return "error", f"the run {run.state}"
+        return "error", describe_run_state(run.state)
     cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]
     if not cards:
         return "error", "nothing could be compared"
@@ -83,7 +83,8 @@ def _format_message(request: BenchmarkRequest) -> str:
     if run is None:
         return "Requested; it will start in a moment."
     if run.state not in RUN_ENDED:
-        return f"{sha}, requested by `{request.requested_by}`: [run {run.state}]({run_url(run)})."
+        clause = f"[{describe_run_state(run.state)}]({run_url(run)})"
+        return f"{sha}, requested by `{request.requested_by}`: {clause}."
     return _format_result(request, run)
 
 
@@ -91,7 +92,8 @@ def _format_result(request: BenchmarkRequest, run: Run) -> str:
     baseline, *contenders = [each.commit for each in run.variants.select_related("commit")]
     parts = []
     if run.state != RunState.FINISHED:
-        parts.append(f"[The run {run.state}]({run_url(run)}): {_quote_text(run.message)}")
+        clause = describe_run_state(run.state).capitalize()
+        parts.append(f"[{clause}]({run_url(run)}): {_quote_text(run.message)}")
     try:
         report = compare_commits(
             build_system_member(run.team),
@@ -112,7 +114,7 @@ def _format_result(request: BenchmarkRequest, run: Run) -> str:
 
 def _open_cases(report: ComparisonReport) -> str:
     """Return which cases are inconclusive, and how long it would take to settle them."""
-    cases = [case for case in report.cases if case.verdict == "inconclusive"]
+    cases = [case for case in report.cases if case.outcome == "inconclusive"]
     if not cases:
         return ""
     times = [case.missing_s for case in cases if case.missing_s is not None]

@@ -96,14 +96,39 @@ def _format_kinds(errors: Mapping[str, int]) -> str:
 def _check_delivery(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["underdelivered"].is_broken_by(evidence.delivered):
         return None
-    # A tool at its own limit shows nothing about the server's limit.
-    is_bound = THRESHOLDS["tool_bound"].is_broken_by(evidence.tool_share)
-    who = "the load tool did not keep up" if is_bound else "the server is saturated"
     return _build_reason(
         "underdelivered",
         f"only {format_percent(evidence.delivered or 0.0)} of the offered "
-        f"{evidence.load.rate or 0:g}/s was answered correctly, {who}",
+        f"{evidence.load.rate or 0:g}/s was answered correctly, {_explain_shortfall(evidence)}",
     )
+
+
+def _explain_shortfall(evidence: Evidence) -> str:
+    """Return why the offered rate was not reached.
+
+    A server is saturated only if it was slow: it ran to the end, failures do not explain the
+    missing answers, and the tool is known to have had CPU left.
+    """
+    if evidence.result.get("server_exit") is not None:
+        return "the server ended"
+    if _check_tool_crash(evidence) or evidence.result.get("hung"):
+        return "the load tool did not end properly"
+    if THRESHOLDS["tool_bound"].is_broken_by(evidence.tool_share):
+        return "the load tool did not keep up"
+    if not THRESHOLDS["underdelivered"].is_broken_by(_compute_share_with_failures(evidence)):
+        return "the other requests failed"
+    if evidence.tool_share is None:
+        return "the load tool or the server did not keep up"
+    return "the server is saturated"
+
+
+def _compute_share_with_failures(evidence: Evidence) -> float:
+    """Return the share of the offered rate that was answered, correctly or not, or failed."""
+    failed = evidence.other.n + sum((evidence.errors or {}).values())
+    attempted = evidence.ok.n + failed
+    if not attempted or not evidence.ok.n:
+        return 1.0 if failed else 0.0
+    return (evidence.delivered or 0.0) * attempted / evidence.ok.n
 
 
 def _check_failed(evidence: Evidence) -> Reason | None:

@@ -146,7 +146,7 @@ _OF_THE_LOAD = (
     _build_hard(
         "underdelivered",
         "Correct answers, share of the offered rate",
-        "Below its offered rate an open loop measures a growing queue: the server is saturated.",
+        "Below its offered rate an open loop measures a growing queue, or requests that failed.",
         "lower the rate, or search for the capacity",
         value=0.99,
         bound="least",

@@ -208,8 +208,8 @@ def load_skipped(backfill: Backfill) -> list[SkippedCommit]:
 
 
 def explain_run(run: Run) -> str:
-    """Return why a run failed: the message of its first failed job; empty if it did not."""
-    if run.state != RunState.FAILED:
+    """Return why a run failed or has no usable data: the message of its first job with one."""
+    if run.state not in {RunState.FAILED, RunState.NO_DATA}:
         return ""
     return next((job.message for job in run.jobs.all() if job.message), run.message)
 

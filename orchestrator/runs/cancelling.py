@@ -26,6 +26,7 @@ from orchestrator.runs.states import (
     JobState,
     RunState,
     TrialState,
+    describe_run_state,
 )
 from orchestrator.runs.version_keys import NEXT_REVISION
 
@@ -45,7 +46,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
 def cancel_loaded_run(*, member: Member, run: Run, reason: str = "") -> None:
     """Cancel a run that the caller has loaded and may cancel; `reason` becomes its message."""
     if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has already ended: it is {run.state}")
+        raise ConflictError(f"this run has already ended: {describe_run_state(run.state)}")
     now = utc_now()
     with transaction.atomic():
         # Jobs are locked before their run, as by a worker that ends a job.
@@ -140,7 +141,7 @@ def _filter_cancelled(job: Job) -> QuerySet[Trial]:
 def _load_unended_run(member: Member, run_id: UUID) -> Run:
     run = selectors.load_run(member, run_id)
     if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has already ended: it is {run.state}")
+        raise ConflictError(f"this run has already ended: {describe_run_state(run.state)}")
     return run
 
 

@@ -203,6 +203,14 @@ def requeue_job(
     _return_to_queue(job, message, wait_s, avoid, attempt=job.attempt + 1, phase="")
 
 
+def interrupt_job(job: Job, message: str) -> None:
+    """Return the job to the queue because its round was stopped from outside.
+
+    This is no lost attempt: neither the job nor a host has failed.
+    """
+    _return_to_queue(job, message, 0.0, (), interruptions=job.interruptions + 1, phase="")
+
+
 def pause_job(job: Job, message: str, *, wait_s: float) -> None:
     """Return the job to the queue for a time, between two rounds. This is no lost attempt."""
     _return_to_queue(job, message, wait_s, (), pauses=job.pauses + 1, phase=PAUSED_PHASE)

@@ -13,7 +13,8 @@ from orchestrator.fleet.models import Host
 from orchestrator.runs.models import HostLease, Placement, Run
 from orchestrator.runs.placements import PlacementChoice
 from orchestrator.runs.plans import RunPlan
-from orchestrator.runs.states import JobState, TrialState
+from orchestrator.runs.selectors import RunProgress
+from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, JobState, TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +49,17 @@ def load_current_work(hosts: Iterable[Host]) -> dict[UUID, Work]:
     }
 
 
-def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
-    """Return the placements of the team's queued jobs; with `priority` those that go first."""
+def load_queued(team: Team, *, priority: int | None = None, before: Run | None = None) -> Waiting:
+    """Return the placements of the team's queued jobs.
+
+    With `priority` those that go before a new run; with `before` those that go before this run.
+    """
     queued = Placement.objects.filter(job__run__team=team, job__state=JobState.QUEUED)
     if priority is not None:
         queued = queued.filter(job__run__priority__gte=priority)
+    if before is not None:
+        older = Q(job__run__priority=before.priority, job__run__created_at__lt=before.created_at)
+        queued = queued.filter(older | Q(job__run__priority__gt=before.priority))
     rows: Iterable[tuple[UUID | None, str | None, str, float]] = queued.values_list(
         "wanted_host_id", "wanted_profile__slug", "wanted_tag", "job__expected_s"
     )
@@ -88,6 +95,30 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
             busy[pk] += plan.typical_s
         ends.append(max(at for at, _ in taken) + timedelta(seconds=plan.typical_s))
     return max(ends)
+
+
+def estimate_start_s(progress: RunProgress, now: datetime) -> float | None:
+    """Estimate the seconds until the first job of a run starts; 0 once one is active.
+
+    None for an ended run, and if its hosts are not known. The estimate is as rough as that of
+    `estimate_finish`.
+    """
+    states = {part.job.state for part in progress.jobs}
+    if states <= JOB_ENDED:
+        return None
+    first = next((part.job for part in progress.jobs if part.job.state == JobState.QUEUED), None)
+    if first is None or states & JOB_ACTIVE:
+        return 0.0
+    placements = Placement.objects.filter(job=first).select_related("job__run")
+    candidates = [list(each.candidates().select_related("profile")) for each in placements]
+    if not candidates or not all(candidates):
+        return None
+    hosts = {host.pk: host for each in candidates for host in each}
+    work = load_current_work(hosts.values())
+    waiting = load_queued(progress.run.team, before=progress.run)
+    free = {pk: _estimate_free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
+    start = max(min(free[host.pk] for host in each) for each in candidates)
+    return (max(start, first.not_before or now) - now).total_seconds()
 
 
 def _iterate_hosts(plan: RunPlan) -> Iterable[Host]:

@@ -22,7 +22,7 @@ from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import HostState
 from orchestrator.runs.models import GoldenCheck, Job, Run, Trigger
 from orchestrator.runs.services import RunRequest, create_run
-from orchestrator.runs.states import JobState
+from orchestrator.runs.states import JOB_COMPLETED
 
 MAX_HOURS = 24 * 366
 MAX_JOBS = 100_000
@@ -147,7 +147,7 @@ def _count_jobs_since(check: GoldenCheck) -> int:
     """Count the jobs that the host has finished, in any role, since the last golden run."""
     jobs = Job.objects.filter(
         Q(host=check.host) | Q(placements__host=check.host),
-        state=JobState.FINISHED,
+        state__in=JOB_COMPLETED,
         ended_at__gt=check.last_at,
     ).exclude(run__trigger=Trigger.GOLDEN)
     return jobs.distinct().count()

@@ -43,7 +43,9 @@ class HostProgress:
             return str(JobState.QUEUED)
         if JobState.FAILED in states:
             return str(JobState.FAILED)
-        return str(JobState.FINISHED if JobState.FINISHED in states else JobState.CANCELLED)
+        if JobState.FINISHED in states:
+            return str(JobState.FINISHED)
+        return str(JobState.NO_DATA if JobState.NO_DATA in states else JobState.CANCELLED)
 
     @property
     def trials_total(self) -> int:

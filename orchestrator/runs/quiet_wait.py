@@ -27,6 +27,7 @@ from orchestrator.runs.states import (
     RUN_ENDED,
     JobState,
     TrialState,
+    describe_run_state,
 )
 from orchestrator.runs.version_keys import NEXT_REVISION
 
@@ -86,7 +87,7 @@ def end_quiet_waits(*, member: Member, run_id: UUID) -> Run:
     member.require(Role.MEMBER, to="end the wait of a run")
     run = selectors.load_run(member, run_id)
     if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has already ended: it is {run.state}")
+        raise ConflictError(f"this run has already ended: {describe_run_state(run.state)}")
     with transaction.atomic():
         Run.objects.filter(pk=run.pk).update(wait_for_quiet=False)
         run.jobs.update(revision=NEXT_REVISION)

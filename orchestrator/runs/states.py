@@ -7,6 +7,8 @@ class RunState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     FINISHED = "finished"
+    # It ended without failure, but no trial counts: all are invalid, skipped or unsupported.
+    NO_DATA = "no usable data"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -16,6 +18,8 @@ class JobState(StrEnum):
     PREPARING = "preparing"
     MEASURING = "measuring"
     FINISHED = "finished"
+    # As for runs.
+    NO_DATA = "no usable data"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -46,8 +50,10 @@ class Validity(StrEnum):
 #: Trials that are included in statistics.
 COUNTED_VALIDITIES = (Validity.VALID, Validity.SUSPECT)
 
-RUN_ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
-JOB_ENDED = frozenset({JobState.FINISHED, JobState.FAILED, JobState.CANCELLED})
+RUN_ENDED = frozenset({RunState.FINISHED, RunState.NO_DATA, RunState.FAILED, RunState.CANCELLED})
+#: All trials of the job have ended; nothing failed and nobody cancelled it.
+JOB_COMPLETED = frozenset({JobState.FINISHED, JobState.NO_DATA})
+JOB_ENDED = JOB_COMPLETED | {JobState.FAILED, JobState.CANCELLED}
 JOB_ACTIVE = frozenset({JobState.PREPARING, JobState.MEASURING})
 
 JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
@@ -57,9 +63,10 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
         {JobState.MEASURING, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
     ),
     JobState.MEASURING: frozenset(
-        {JobState.FINISHED, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
+        {*JOB_COMPLETED, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
     ),
     JobState.FINISHED: frozenset(),
+    JobState.NO_DATA: frozenset(),
     JobState.FAILED: frozenset(),
     JobState.CANCELLED: frozenset(),
 }
@@ -68,8 +75,9 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 def derive_run_state(jobs: list[JobState], *, cancelled: bool) -> RunState:
     """Derive the state of a run from the states of its jobs (at least one).
 
-    After all jobs have ended, the run is cancelled if it was cancelled or all jobs were; failed if
-    any job failed; otherwise finished.
+    After all jobs have ended, the first rule that applies decides. The run is cancelled if it was
+    cancelled or all jobs were. It failed if a job failed. It finished if a job did. Otherwise it
+    has no usable data.
     """
     if all(state == JobState.QUEUED for state in jobs):
         return RunState.QUEUED
@@ -77,4 +85,21 @@ def derive_run_state(jobs: list[JobState], *, cancelled: bool) -> RunState:
         return RunState.RUNNING
     if cancelled or all(state == JobState.CANCELLED for state in jobs):
         return RunState.CANCELLED
-    return RunState.FAILED if JobState.FAILED in jobs else RunState.FINISHED
+    if JobState.FAILED in jobs:
+        return RunState.FAILED
+    return RunState.FINISHED if JobState.FINISHED in jobs else RunState.NO_DATA
+
+
+def describe_run_state(state: str) -> str:
+    """Return a clause about a run, such as `the run failed`. All texts about ended runs use it."""
+    return f"the run {_CLAUSES[RunState(state)]}"
+
+
+_CLAUSES = {
+    RunState.QUEUED: "is queued",
+    RunState.RUNNING: "is running",
+    RunState.FINISHED: "finished",
+    RunState.NO_DATA: "has no usable data",
+    RunState.FAILED: "failed",
+    RunState.CANCELLED: "was cancelled",
+}

@@ -10,7 +10,9 @@ from typing import Any
 
 from devstack.demo_client import Client
 
-ENDED = ("finished", "failed", "cancelled")
+#: Only the way to the result is measured here, so disturbed trials count as well.
+COMPLETED = ("finished", "no usable data")
+ENDED = (*COMPLETED, "failed", "cancelled")
 
 
 class RunFailedError(Exception):
@@ -44,7 +46,7 @@ def finished(client: Client, posted_run: PostedRun, *, limit_s: float) -> dict[s
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         run: dict[str, Any] = client.get(f"/api/v1/runs/{posted_run.id}", wait="5")
-        if run["state"] == "finished":
+        if run["state"] in COMPLETED:
             return run
         if run["state"] in ENDED:
             break

@@ -42,6 +42,7 @@ from tests.support.factories import (
     make_run,
 )
 from tests.support.http_servers import Receiver, receiving
+from tests.support.trials import ERRORS, invalidate
 
 pytestmark = pytest.mark.django_db
 
@@ -330,3 +331,29 @@ def test_a_slow_receiver_leaves_threads_to_other_teams(
         assert receiver.got == []
     tasks.deliver(str(delivery.pk))
     assert len(receiver.got) == 1
+
+
+def test_a_run_without_usable_data_is_announced_as_such(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    make_channel(personas.alice, receiver.url)
+    invalidate(ended_run(personas.alice, tmp_path), ERRORS)
+    deliver_due()
+
+    [got] = receiver.got
+    assert got.data["title"] == "Hello: the run has no usable data"
+    assert got.data["text"].startswith("no usable data: all 18 trials are invalid: Answers of")
+    assert (got.data["run"]["state"], got.data["run"]["verdicts"]) == ("no usable data", [])
+
+
+def test_a_failed_run_is_announced_as_failed_even_with_a_verdict(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    make_channel(personas.alice, receiver.url)
+    run = ended_run(personas.alice, tmp_path)
+    Run.objects.filter(pk=run.pk).update(state="failed")
+    deliver_due()
+
+    [got] = receiver.got
+    assert got.data["title"] == "Hello: the run failed"
+    assert [each["verdict"] for each in got.data["run"]["verdicts"]][-1] == "regressed"

@@ -40,7 +40,7 @@ def test_a_run_is_reported_until_it_has_ended(
     assert answer.json()["repository"] == "ada/server"
     assert answer.json()["web_url"].endswith("/projects/server/forge")
     follow_pulls()
-    assert "run queued" in forge.comments[1001]
+    assert "the run is queued" in forge.comments[1001]
 
     finish_run(run, [1000, 850])
     assert alice.post(f"runs/{run.pk}/pull-request", {"number": 5}).status_code == 202

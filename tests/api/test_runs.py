@@ -4,8 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from orchestrator.runs.models import Run, Trigger
+from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.states import RunState
+from tests.support.trials import ERRORS, invalidate
 
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
 
@@ -206,3 +207,38 @@ def test_only_members_end_the_wait_for_quiet_hosts(world, alice, bob, mallory):
     assert (answer.status_code, answer.json()["wait_for_quiet"]) == (200, False)
     alice.post(f"runs/{run.pk}/cancel")
     assert alice.post(path).status_code == 409
+
+
+def test_a_run_with_only_invalid_trials_is_not_finished(world, alice):
+    run = invalidate(world.measure_run(100, 100), ERRORS)
+    shown = alice.get(f"runs/{run.pk}").json()
+    assert (shown["state"], shown["jobs"][0]["state"]) == ("no usable data", "no usable data")
+    assert "all 10 trials are invalid: Answers of another status" in shown["message"]
+    assert alice.get("runs", state="finished").json()["runs"] == []
+    listed = alice.get("runs", state="no usable data").json()["runs"]
+    assert [each["id"] for each in listed] == [str(run.pk)]
+
+
+def test_trials_are_filtered_by_state_and_validity(world, alice):
+    run = world.measure_run(100, 100)
+    first, second, *_ = Trial.objects.filter(job__run=run).order_by("position")
+    Trial.objects.filter(pk=first.pk).update(state="failed", validity="")
+    Trial.objects.filter(pk=second.pk).update(validity="invalid")
+
+    def ids(**query):
+        page = alice.get(f"runs/{run.pk}/trials", limit=100, **query).json()
+        return [each["id"] for each in page["trials"]], page["invalid_excluded"]
+
+    assert ids(state="failed") == ([str(first.pk)], 0)
+    assert ids(validity="invalid") == ([str(second.pk)], 0)
+    assert ids(state="failed", validity="invalid") == ([], 0)
+    assert (len(ids(state="measured")[0]), ids(state="measured")[1]) == (8, 1)
+
+
+def test_the_queue_before_a_run_is_part_of_its_estimate(world, alice):
+    first, second = world.queue_run(), world.queue_run()
+    shown = [alice.get(f"runs/{run.pk}").json() for run in (first, second)]
+    starts = [each["seconds_until_start"] for each in shown]
+    assert starts == [0, pytest.approx(shown[0]["seconds_left"])]
+    ended = world.measure_run(100, 100)
+    assert alice.get(f"runs/{ended.pk}").json()["seconds_until_start"] is None

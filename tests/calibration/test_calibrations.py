@@ -158,7 +158,7 @@ def test_a_failed_run_is_reported_in_the_calibration(world: CalibrationWorld) ->
     judge_calibrations()
     calibration = Calibration.objects.get()
     assert calibration.readings == {}
-    assert calibration.message == "its run is failed: here: the server does not start"
+    assert calibration.message == "the run failed: here: the server does not start"
     assert present_calibrations(world.host) == []
     assert list(load_calibrations(world.host)) == [calibration]
 

@@ -18,6 +18,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.database.redis_server import build_key_name
 from orchestrator.database.shared_redis import connect_redis
 from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
 from tests.chaos.web import Web, running_web
 from tests.support.engine import Engine
 from tests.support.factories import Personas
@@ -102,7 +103,7 @@ def _ask(
 
 
 def _all_ended(made: dict[str, str]) -> bool:
-    ended = Run.objects.filter(state__in=("finished", "failed", "cancelled")).count()
+    ended = Run.objects.filter(state__in=RUN_ENDED).count()
     return len(made) == REQUESTS and ended == REQUESTS
 
 

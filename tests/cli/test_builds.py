@@ -6,8 +6,9 @@ import time
 import pytest
 
 from orchestrator.runs.cancelling import cancel_run
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Run, Trial
 from tests.support.factories import finish_run
+from tests.support.trials import ERRORS, invalidate, leave_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -76,7 +77,7 @@ def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall,
     """The rate falls by 5 %, give or take half a per cent."""
     run = world.measure_run(1000, 950)
     assert pitwall("compare", str(run.pk), "--min-change", "3%").status == 1
-    spared = pitwall("compare", str(run.pk), "--min-change", "0.07", "--format", "json")
+    spared = pitwall("compare", str(run.pk), "--min-change", "0.07", "--json")
     assert spared.status == 0
     build = json.loads(spared.out)["build"]
     assert (build["because"], build["min_change"]) == ([], 0.07)
@@ -162,3 +163,58 @@ def test_a_viewer_cannot_start_runs_and_a_stranger_finds_none(pitwall, world, bo
         assert pitwall(*words, token=mallory.secret).status == 2
     assert "hello" not in pitwall("hosts", token=mallory.secret).out
     assert Run.objects.count() == 1
+
+
+#: What a hostile server may write: colours, a title, a bell, an overwritten line, a reversed text.
+NOISE = "\x1b[31mred\x1b[0m \x1b]0;title\x07\x07old\rTraceback: no \x9b31mconfig\u202e\x01"
+SHOWN = "Traceback: no config"
+
+
+def fail_trials(run, message, **which):
+    trials = Trial.objects.filter(job__run=run, **which)
+    trials.update(state="failed", validity="", reasons=["server_not_ready"], message=message)
+    return trials
+
+
+def test_the_output_of_the_server_is_printed_for_each_failed_case(pitwall, world):
+    run = world.measure_run(1000, 1000)
+    output = "\n".join([*(f"line {number}" for number in range(100)), NOISE])
+    fail_trials(run, f"the server ended before it answered\n{output}", variant__position=1)
+    done = pitwall("wait", str(run.pk))
+    contender = run.variants.get(position=1).commit.short_sha
+    head = f"pitwall: failed: connections 4 on here, commit {contender}: the server ended before it"
+    lines = done.err.splitlines()
+    [start] = [number for number, line in enumerate(lines) if line.startswith(head)]
+    tail = [line.removeprefix("pitwall:   | ") for line in lines[start + 1 :]]
+    assert tail == [*(f"line {number}" for number in range(81, 100)), SHOWN]
+    # The other cases and commits have a result, which `compare` judges.
+    assert (done.status, done.out) == (0, "")
+
+
+def test_no_control_character_of_a_server_reaches_the_terminal(pitwall, world):
+    run = world.measure_run(1000, 1000)
+    fail_trials(run, f"the server ended\n{NOISE}")
+    Run.objects.filter(pk=run.pk).update(state="failed", message=f"the server ended\n{NOISE}")
+    done = pitwall("wait", str(run.pk))
+    assert done.status == 3
+    assert done.err.count(SHOWN) == 3
+    assert not {each for each in done.err if each != "\n" and not each.isprintable()}
+
+
+def test_a_run_without_usable_data_has_its_own_status(pitwall, world):
+    run = invalidate(world.measure_run(1000, 1000), ERRORS)
+    for trial in Trial.objects.filter(job__run=run, variant__position=1):
+        leave_file(trial, "server.log", f"could not open the pool\n{NOISE}".encode())
+    done = pitwall("wait", str(run.pk))
+    assert done.status == 4
+    assert f"\npitwall:   | could not open the pool\npitwall:   | {SHOWN}\n" in done.err
+    assert "the run has no usable data: no usable data: all 10 trials are invalid" in done.err
+    failed = f"failed: connections 4 on here, commit {world.shas[0][:10]}: http_errors: 40 answers"
+    assert failed in done.err
+    assert pitwall(*build_run_args(world), "--once").out != f"{run.pk}\n"
+
+
+def test_the_time_in_the_queue_is_part_of_the_time_left(pitwall, world):
+    world.queue_run()
+    done = pitwall(*build_run_args(world), "--wait", "--timeout", "0.2s")
+    assert "about 36 s left (18 s of it in the queue)" in done.err

@@ -95,7 +95,7 @@ def test_every_server_offers_its_own_command_line(start, world):
     assert Client().post("/cli/pitwall").status_code == 405
     listed = start("hosts", "--json")
     out, err = listed.communicate(timeout=60)
-    assert [each["name"] for each in json.loads(out)] == ["here"], err
+    assert [each["name"] for each in json.loads(out)["hosts"]] == ["here"], err
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
     folder, kept = tmp_path / "repository", tmp_path / "kept"
     make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
     words = ("--baseline", "merge-base:main", "--until", "decided", "--rounds", "10")
-    words += ("--format", "json", "--keep", str(kept))
+    words += ("--json", "--keep", str(kept))
     done = local(folder, *words, PITWALL_OHA=str(tool("oha")))
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)

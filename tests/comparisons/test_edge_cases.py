@@ -151,8 +151,11 @@ def test_a_case_with_only_excluded_blocks_has_no_values(
     )
     record_again()
     finish_run(make_run(personas.alice, shas[1:]), [800, 800])
-    (case,) = compare(personas, commits).cases
+    report = compare(personas, commits)
+    (case,) = report.cases
     assert (case.metrics, case.excluded_blocks, case.verdict) == ((), 5, "inconclusive")
+    contender = commits[1].short_sha
+    assert report.summary == f"No usable data for {contender}: no block is complete and valid."
     assert case.validity_issues[0].trials == 5
 
 

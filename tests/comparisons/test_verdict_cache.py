@@ -6,6 +6,7 @@ from orchestrator.comparisons.models import RunVerdict
 from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_missing_verdicts
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
+from tests.support.trials import ERRORS, invalidate
 
 
 @pytest.fixture
@@ -39,3 +40,27 @@ def test_a_run_of_one_commit_has_no_cards(personas, measured):
     store_missing_verdicts()
     assert load_verdict_cards(personas.alice, [run]) == {run.pk: []}
     assert RunVerdict.objects.get().cards == []
+
+
+def test_a_run_without_a_usable_block_has_no_verdict(personas, world):
+    run = invalidate(world.measure_run(100, 200), ERRORS, variant__position=1)
+    assert run.state == "finished"
+    assert load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)]) == {run.pk: []}
+
+
+@pytest.mark.parametrize(
+    ("state", "verdicts"),
+    [("finished", ["inconclusive"]), ("cancelled", ["inconclusive"]), ("failed", [])],
+)
+def test_a_failed_run_is_not_inconclusive(personas, world, state, verdicts):
+    run = world.measure_run(100, 100.5, rounds=2)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    cards = load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)])[run.pk]
+    assert [card.verdict for card in cards] == verdicts
+
+
+def test_a_failed_run_shows_a_regression_that_it_measured(personas, measured):
+    run = measured(100, 50)
+    Run.objects.filter(pk=run.pk).update(state="failed")
+    cards = load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)])[run.pk]
+    assert [card.verdict for card in cards] == ["regressed"]

@@ -89,6 +89,7 @@ RUN = {
     "trials_total": 21,
     "trials_done": 7,
     "trials_skipped": 0,
+    "seconds_until_start": 0,
     "seconds_left": 50,
     "ended_at": None,
     "jobs": [{"state": "measuring", "phase": "measuring", "waiting": ""}],

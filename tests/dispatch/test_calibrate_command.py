@@ -68,5 +68,5 @@ def test_waiting_ends_with_the_run_and_reports_a_missing_result(
         "orchestrator.dispatch.management.commands.calibrate.time.sleep",
         lambda _: Run.objects.update(state="failed", message="no route"),
     )
-    with pytest.raises(CommandError, match="has no result: its run is failed: no route"):
+    with pytest.raises(CommandError, match="has no result: the run failed: no route"):
         _calibrate("here", "hello", "--wait")

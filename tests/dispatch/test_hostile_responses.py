@@ -11,11 +11,12 @@ from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim
 from orchestrator.dispatch import builds, engine, trial_files
+from orchestrator.dispatch.attempts import MAX_INTERRUPTIONS
 from orchestrator.dispatch.intake import MOST_QUIET_S
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_POLL_FAILURES, STEP_S, Action
 from orchestrator.measurements.services import FACT_LIMIT
-from orchestrator.runs import claims
-from orchestrator.runs.models import Build, Job, Trial
+from orchestrator.runs import claims, leasing
+from orchestrator.runs.models import Build, HostLease, Job, Trial
 from orchestrator.runs.states import JobState
 from tests.fuzz.inputs.results import _build_trial_files
 from tests.support.factories import Personas
@@ -228,3 +229,27 @@ def test_facts_that_are_too_long_are_not_stored_in_the_table(job: Job) -> None:
     assert trial.state == "measured", trial.message
     assert (trial.provenance["port"], trial.provenance["server_argv"]) == (80, None)
     assert trial.provenance["excluded_facts"] == ["server_argv"]
+
+
+@pytest.mark.parametrize("code", ["stopped", "silence"])
+def test_a_round_that_was_interrupted_costs_no_attempt(job: Job, code: str) -> None:
+    answer(job, {"event": "aborted", "reason": code, "code": code})
+    after = poll(job)
+    assert (after.state, after.attempt, after.interruptions) == ("queued", 1, 1)
+    assert after.message.startswith("the round was interrupted: the agent ")
+    assert not HostLease.objects.exists()
+    assert after.pk in leasing.lease_queued_jobs()
+
+
+def test_a_round_that_ends_by_a_fault_of_the_agent_costs_an_attempt(job: Job) -> None:
+    answer(job, {"event": "aborted", "reason": "KeyError", "code": "internal"})
+    after = poll(job)
+    assert (after.state, after.attempt, after.interruptions) == ("queued", 2, 0)
+
+
+def test_a_host_cannot_interrupt_a_job_for_ever(job: Job) -> None:
+    Job.objects.filter(pk=job.pk).update(interruptions=MAX_INTERRUPTIONS)
+    job.refresh_from_db()
+    answer(job, {"event": "aborted", "reason": "stopped", "code": "stopped"})
+    after = poll(job)
+    assert (after.attempt, after.interruptions) == (2, MAX_INTERRUPTIONS)

@@ -12,7 +12,7 @@ from orchestrator.fleet.services import add_credential
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.transport.keys import generate_key
-from tests.support.engine import Engine, running_engine, server
+from tests.support.engine import MEASURED, Engine, running_engine, server
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -100,7 +100,7 @@ def test_a_missing_load_tool_is_reported(team: Personas, tmp_path: Path) -> None
     with running_engine(tmp_path, PITWALL_OHA="", PATH=str(bare)) as engine:
         run = engine.finish(make_run(team.alice, shas))
     # What the host cannot measure is no failure of what is measured.
-    assert run.state == "finished"
+    assert run.state in MEASURED
     assert set(Trial.objects.values_list("state", flat=True)) == {"unsupported"}
     assert not HostLease.objects.exists()
     assert "oha" in run.message

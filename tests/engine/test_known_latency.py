@@ -9,7 +9,7 @@ import pytest
 from orchestrator.measurements.tool_errors import load_tool_errors
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
-from tests.support.engine import ROOT, Engine
+from tests.support.engine import ROOT, Engine, assert_measured
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -44,7 +44,7 @@ def test_the_error_of_each_tool_is_measured(engine: Engine, team: Personas, tmp_
 
     run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=180)
 
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = Trial.objects.filter(job__run=run)
     assert [trial.state for trial in trials] == ["measured"] * 2 * len(TOOLS)
     log = Artifact.objects.get(trial=trials[0], name="server.log")

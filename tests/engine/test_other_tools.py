@@ -14,7 +14,7 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.selectors import load_trial_details
 from orchestrator.results.models import Metric
 from orchestrator.runs.models import Trial
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -62,7 +62,7 @@ def test_wrk_and_h2load_are_measured(engine: Engine, team: Personas, tmp_path: P
     make_definition(team.alice, project, source=TOOLS)
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=120)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(Trial.objects.filter(job__run=run).select_related("case"))
     assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
     assert {trial.provenance["tool"]["name"] for trial in trials} == {"wrk", "h2load"}
@@ -79,7 +79,7 @@ def test_a_script_tool_is_measured_and_its_values_are_compared(
     make_definition(team.alice, project, source=SCRIPT)
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, rounds=2), timeout_s=120)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(Trial.objects.filter(job__run=run))
     assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
 
@@ -108,7 +108,7 @@ def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
     make_definition(team.alice, project, source=SCRIPT)
     make_local_host(team.alice)
     run = engine.finish(make_run(team.alice, shas, rounds=1), timeout_s=120)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     (trial,) = Trial.objects.filter(job__run=run)
     assert trial.state == "measured", trial.message
     shown = [info.key for info, _ in load_trial_details(trial).measurements]

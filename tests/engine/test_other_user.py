@@ -16,7 +16,7 @@ from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import add_host, confirm_host_key
 from orchestrator.runs.models import Run, Trial
 from tests.engine.test_over_ssh import describe
-from tests.support.engine import Engine, check_now, server
+from tests.support.engine import Engine, assert_measured, check_now, server
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -72,7 +72,7 @@ def test_a_malicious_benchmark_reads_and_leaves_nothing(
     other = left_by_another_job(work_dir)
     code = prying(program=build_bundle().name, other="builds/other")
     run = measure(engine, team, tmp_path / "origin", server(), server(start=code))
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     assert Trial.objects.filter(state="measured").count() == 2
     (tree,) = (path.parent for path in work_dir.glob("builds/*/tree/found.json"))
     report = json.loads((tree / "found.json").read_text())

@@ -23,7 +23,7 @@ from orchestrator.fleet.services import (
 )
 from orchestrator.runs.models import Build, Trial
 from orchestrator.transport.keys import generate_key
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.sshd import SshServer, start_sshd
 
@@ -67,7 +67,7 @@ def test_a_run_over_ssh_copies_the_agent_once(
     add_confirmed(machine, team)
     for _ in range(2):
         run = engine.finish(make_run(team.alice, shas, hosts=("bench-1",), rounds=2))
-        assert (run.state, run.message) == ("finished", "")
+        assert_measured(run)
     assert Trial.objects.filter(state="measured").count() == 8
     assert len(list((machine.work_dir / "agents").glob("*.pyz"))) == 1
     assert len(list((machine.work_dir / "repositories").glob("*.git"))) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
-from tests.support.engine import Engine
+from tests.support.engine import Engine, assert_measured
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
 from tests.support.factories import make_run as run_of
 
@@ -51,7 +51,7 @@ def measure(engine: Engine, team: Personas, folder: Path, source: str) -> Run:
 
 def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", DEFINITION)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(Trial.objects.filter(job__run=run).select_related("case"))
     assert {trial.state for trial in trials} == {"measured"}
     cases = {
@@ -74,7 +74,7 @@ def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: 
     source = source.replace("[h1, h2, h3]", "[h3]").replace("duration_s: 0.6", "requests: 50")
     source = source.replace("warmup_s: 0.2", "warmup_s: 0")
     run = measure(engine, team, tmp_path / "origin", source)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     for trial in Trial.objects.filter(job__run=run):
         assert trial.state == "measured"
         assert trial.provenance["protocol"] == "h3"

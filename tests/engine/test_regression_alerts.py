@@ -9,7 +9,7 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import Bisection
 from orchestrator.runs.models import Run
-from tests.support.engine import Engine, server
+from tests.support.engine import MEASURED, Engine, server
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 #: Of nine commits the fifth waits longer for each request; the fourth to sixth are not measured.
 CULPRIT = 4
-MEASURED = (0, 1, 2, 6, 7, 8)
+MEASURED_PLACES = (0, 1, 2, 6, 7, 8)
 
 
 def versions() -> list[dict[str, str]]:
@@ -43,8 +43,8 @@ def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_pat
     make_definition(team.alice, project, source=source)
     make_shared_host(team.alice)
 
-    measured = make_run(team.alice, [shas[place] for place in MEASURED], rounds=3)
-    assert engine.finish(measured).state == "finished"
+    measured = make_run(team.alice, [shas[place] for place in MEASURED_PLACES], rounds=3)
+    assert engine.finish(measured).state in MEASURED
     engine.wait_for(lambda: Alert.objects.filter(change_point__culprit__isnull=False).exists(),
                     timeout_s=300)  # fmt: skip
 
@@ -64,4 +64,4 @@ def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_pat
     assert search.path == shas[3:7]
     steps = Run.objects.filter(trigger="bisect")
     assert 1 <= steps.count() <= 4
-    assert {run.state for run in steps} == {"finished"}
+    assert {run.state for run in steps} <= MEASURED

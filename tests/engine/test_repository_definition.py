@@ -8,7 +8,7 @@ from orchestrator.benchmarks.services import import_definition
 from orchestrator.runs.models import Trial
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.services import create_run
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import DEFINITION, Personas, make_local_host, make_project
 
 pytestmark = pytest.mark.engine
@@ -31,7 +31,7 @@ def test_selected_cases_of_a_repository_definition_are_measured(
     )  # fmt: skip
     run = engine.finish(create_run(member=team.alice, request=request))
 
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     assert run.definition.commit is not None
     assert run.definition.commit.sha == sha
     trials = Trial.objects.filter(job__run=run).select_related("case")

@@ -14,7 +14,7 @@ from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Point
 from orchestrator.runs.models import HostLease, Job, Run, Trial
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -51,7 +51,7 @@ def test_a_restored_job_continues_at_the_state_of_the_host(
     Job.objects.filter(claim__isnull=False).update(claimed_until=utc_now() - timedelta(hours=1))
     engine.start()
     run = engine.finish(run)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(run.jobs.get().trials.all())
     assert [trial.state for trial in trials] == ["measured"] * 4
     assert load_values([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}

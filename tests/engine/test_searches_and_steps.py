@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
-from tests.support.engine import Engine
+from tests.support.engine import Engine, assert_measured
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
 from tests.support.factories import make_run as run_of
 
@@ -60,7 +60,7 @@ def measure(engine: Engine, team: Personas, folder: Path, load: str) -> Run:
 
 def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", SEARCH)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trial = Trial.objects.get(job__run=run)
     assert trial.state == "measured"
     readings = load_values([trial.pk])[trial.pk]
@@ -71,7 +71,7 @@ def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path:
 
 def test_each_step_of_a_load_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", STEPS)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trial = Trial.objects.get(job__run=run)
     assert trial.state == "measured"
     keys = list(load_values([trial.pk])[trial.pk])

@@ -18,7 +18,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.services import add_credential
 from orchestrator.runs.models import Run, Trial
 from tests.engine.test_over_ssh import add_confirmed
-from tests.support.engine import Engine, running_engine, server
+from tests.support.engine import MEASURED, Engine, running_engine, server
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -137,7 +137,8 @@ def test_no_secret_and_nothing_of_another_team_is_left(
 ) -> None:  # fmt: skip
     with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as chunks:
         red, blue = start_runs(team, machine, tmp_path)
-        assert [engine.finish(run).state for run in (red, blue)] == ["finished"] * 2
+        for run in (red, blue):
+            assert engine.finish(run).state in MEASURED
         pages, secrets["second factor"] = fetch_pages(live_server.url, red, secrets["token"])
         lines = machine.client_private_key.splitlines(keepends=True)
         broken = "".join(lines[:1] + lines[2:])

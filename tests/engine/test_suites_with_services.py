@@ -7,7 +7,7 @@ import pytest
 from devstack.redis import choose_binary
 from orchestrator.measurements.environment import list_applied_limits
 from orchestrator.runs.models import Run, Trial
-from tests.support.engine import ROOT, Engine
+from tests.support.engine import ROOT, Engine, assert_measured
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
 from tests.support.factories import make_run as run_of
 
@@ -38,7 +38,7 @@ def test_a_server_with_a_redis_service_is_measured(
 ) -> None:
     source = short("hello-redis").replace("[redis-server,", f"[{choose_binary().path},")
     run = measure(engine, team, tmp_path / "origin", "hello-redis", source)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(Trial.objects.filter(job__run=run))
     assert [trial.state for trial in trials] == ["measured"] * 2
     for trial in trials:
@@ -53,7 +53,7 @@ def test_a_server_with_a_redis_service_is_measured(
 def test_a_proxy_with_replicas_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     source = short("hello-replicas").replace("connections: [6, 24]", "connections: [6]")
     run = measure(engine, team, tmp_path / "origin", "hello-replicas", source)
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
     trials = list(Trial.objects.filter(job__run=run))
     assert [trial.state for trial in trials] == ["measured"] * 2
     for trial in trials:

@@ -20,7 +20,7 @@ from orchestrator.runs.models import Build, Job, Run, Trial
 from perf.harness.environments import build_venv
 from perf.harness.web_servers import serve_web
 from tests.engine.test_over_ssh import add_confirmed
-from tests.support.engine import running_engine, server
+from tests.support.engine import assert_measured, running_engine, server
 from tests.support.factories import Personas, make_definition, make_project
 from tests.support.sshd import start_sshd
 
@@ -105,7 +105,7 @@ def test_all_spans_of_a_run_have_its_id(
         client = Client(f"http://127.0.0.1:{web.port}", token)
         made = client.post("/api/v1/runs", {**wanted, "hosts": ["bench-1"]})
         run = engine.finish(Run.objects.get(pk=made["id"]))
-    assert (run.state, run.message) == ("finished", "")
+    assert_measured(run)
 
     # Both have ended in order, so that nothing was kept back.
     spans = Spans.read(collector.spans)

@@ -45,6 +45,7 @@ from tests.support.factories import (
 )
 from tests.support.fetches import follow_pulls, run_fetches
 from tests.support.http_servers import StandIn, serve_stand_in
+from tests.support.trials import ERRORS, invalidate
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +133,7 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
 
     assert [v.commit.sha for v in run.variants.all()] == [world.base, pinned]
     assert (run.until, run.budget_s, run.requested_by) == ("decided", 1800, personas.alice.user)
-    assert "run queued" in world.posted_comment
+    assert "the run is queued" in world.posted_comment
     sha, status = world.forge.statuses[-1]
     assert (sha, status["state"]) == (pinned, "pending")
     entry = AuditEntry.objects.get(action="benchmark_request.started")
@@ -436,3 +437,20 @@ def test_a_skipped_ref_is_requested_again_a_few_times(world: PullRequestWorld) -
     last = BenchmarkRequest.objects.get(note_id="78")
     assert (last.state, last.fetches) == ("declined", MOST_FETCHES)
     assert "is no longer in the repository" in last.message
+
+
+@pytest.mark.parametrize(
+    ("which", "description"),
+    [({}, "the run has no usable data"), ({"variant__position": 1}, "nothing could be compared")],
+)
+def test_a_run_with_invalid_trials_only_is_an_error_and_no_result(
+    world: PullRequestWorld, which: dict[str, int], description: str
+) -> None:
+    world.comment()
+    world.follow()
+    invalidate(finish(world, [1000, 1000]), ERRORS, **which)
+    world.follow(LOOK_EVERY)
+
+    _, status = world.forge.statuses[-1]
+    assert (status["state"], status["description"]) == ("error", description)
+    assert "inconclusive" not in world.posted_comment

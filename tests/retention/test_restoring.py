@@ -12,6 +12,7 @@ from orchestrator.regressions.change_points import store_baseline
 from orchestrator.results.models import Series
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Job, Run
+from orchestrator.runs.states import JOB_ENDED, RUN_ENDED
 from tests.api.conftest import ApiClient, make_client
 from tests.support.demo_team import DemoTeam, make_demo_team
 from tests.support.fetches import run_fetches
@@ -46,12 +47,8 @@ def team(data_dir: Path, tmp_path: Path, db: None) -> DemoTeam:
     series = Series.objects.filter(benchmark__slug="hello").order_by("pk")[0]
     commit = series.benchmark.project.commits.get(sha=team.shas[1])
     store_baseline(member=alice, commit=commit, reason="a new compiler", series=series)
-    Job.objects.exclude(state__in=("finished", "failed", "cancelled")).update(
-        state="cancelled", ended_at=utc_now()
-    )
-    Run.objects.exclude(state__in=("finished", "failed", "cancelled")).update(
-        state="cancelled", ended_at=utc_now()
-    )
+    Job.objects.exclude(state__in=JOB_ENDED).update(state="cancelled", ended_at=utc_now())
+    Run.objects.exclude(state__in=RUN_ENDED).update(state="cancelled", ended_at=utc_now())
     return team
 
 

@@ -12,7 +12,13 @@ from orchestrator.fleet.models import Host
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run, is_cancelled
 from orchestrator.runs.models import HostLease, Job, Placement, Run, Trial
-from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, derive_run_state
+from orchestrator.runs.states import (
+    JOB_ENDED,
+    JOB_TRANSITIONS,
+    JobState,
+    RunState,
+    derive_run_state,
+)
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -103,7 +109,7 @@ def test_undefined_transitions_are_refused(job: Job) -> None:
     mine = held(job)
     with pytest.raises(claims.JobClaimLost):
         claims.change_job_state(mine, JobState.FINISHED)
-    for state in (JobState.FINISHED, JobState.FAILED, JobState.CANCELLED):
+    for state in JOB_ENDED:
         assert not JOB_TRANSITIONS[state]
 
 
@@ -115,6 +121,11 @@ def test_undefined_transitions_are_refused(job: Job) -> None:
         (["preparing"], False, "running"),
         (["finished", "finished"], False, "finished"),
         (["finished", "failed"], False, "failed"),
+        (["no usable data", "failed"], False, "failed"),
+        (["no usable data", "finished"], False, "finished"),
+        (["no usable data", "cancelled"], False, "no usable data"),
+        (["no usable data"], False, "no usable data"),
+        (["no usable data"], True, "cancelled"),
         (["cancelled", "finished"], True, "cancelled"),
     ],
 )

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.clock import utc_now
+from orchestrator.runs import leasing
+from orchestrator.runs.eta import estimate_start_s
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_progress
 from tests.support.factories import (
@@ -58,3 +61,23 @@ def test_an_ended_run_has_no_remaining_time(personas: Personas, shas: list[str])
     run.jobs.update(state="cancelled")
     run.state = "cancelled"
     assert left_s(run) is None
+
+
+def start_s(run: Run) -> float | None:
+    return estimate_start_s(load_progress(run), utc_now())
+
+
+def test_the_start_of_a_run_follows_the_work_before_it(personas: Personas, shas: list[str]) -> None:
+    first, second = make_run(personas.alice, shas), make_run(personas.alice, shas)
+    assert (start_s(first), start_s(second)) == (0.0, pytest.approx(2 * CASE_S))
+    leasing.lease_queued_jobs()
+    # One job of the first run has the host, the other one is still queued before the second run.
+    assert (start_s(first), start_s(second)) == (0.0, pytest.approx(2 * CASE_S))
+    urgent = make_run(personas.alice, shas, priority="high")
+    assert start_s(urgent) == pytest.approx(CASE_S)
+
+
+def test_an_ended_run_has_no_start(personas: Personas, shas: list[str]) -> None:
+    run = make_run(personas.alice, shas)
+    run.jobs.update(state="cancelled")
+    assert start_s(run) is None

@@ -28,12 +28,16 @@ from orchestrator.fleet.models import CheckStep
 from orchestrator.fleet.selectors import load_own_host
 from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.states import RUN_ENDED
+from orchestrator.runs.states import RUN_ENDED, RunState
 from tests.support.programs import tool
 
 #: Hosts of tests are on loopback and in networks that the tests create.
 ANYWHERE = ("0.0.0.0/0", "::/0")
 ROOT = Path(__file__).resolve().parents[2]
+
+#: The states of a run whose jobs measured all their trials: other work on the machine of the tests
+#: may make all of them invalid.
+MEASURED = frozenset({RunState.FINISHED, RunState.NO_DATA})
 
 #: A plain server; `{extra}` runs for each request, `{start}` before it listens.
 #: It waits `{wait_s}` first: a closed loop would otherwise use a CPU that other tests need.
@@ -179,6 +183,12 @@ def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
         yield engine
     finally:
         engine.stop()
+
+
+def assert_measured(run: Run) -> None:
+    """Assert that all trials of the run were measured, with nothing to report but disturbances."""
+    assert run.state in MEASURED, (run.state, run.message)
+    assert not run.message or run.message.startswith("no usable data: "), run.message
 
 
 def own_database_url() -> str:

@@ -8,9 +8,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.db import transaction
+
 from orchestrator.core.ids import sha256_hex
+from orchestrator.dispatch.outcomes import derive_outcome
 from orchestrator.results.models import Artifact, LoadResult
 from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.run_state import sync_run_state
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
 
@@ -31,9 +35,27 @@ def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
     return trial
 
 
+def invalidate(run: Run, *reasons: str, **which: Any) -> Run:
+    """End a measured run again, as if the trials `which` had been invalid for these reasons."""
+    Trial.objects.filter(job__run=run, **which).update(validity="invalid", reasons=list(reasons))
+    record_again()
+    with transaction.atomic():
+        for job in run.jobs.all():
+            state, message = derive_outcome(job)
+            run.jobs.filter(pk=job.pk).update(state=state, message=message)
+        Run.objects.filter(pk=run.pk).update(state="running", message="")
+        sync_run_state(run.pk)
+    run.refresh_from_db()
+    return run
+
+
 def leave_json(trial: Trial, name: str, value: Mapping[str, Any]) -> None:
     """Store a file of the trial, such as result.json."""
-    content = json.dumps(value).encode()
+    leave_file(trial, name, json.dumps(value).encode())
+
+
+def leave_file(trial: Trial, name: str, content: bytes) -> None:
+    """Store a file of the trial, such as server.log."""
     Artifact.objects.create(
         trial=trial, name=name, sha256=sha256_hex(content), size=len(content),
         compressed=zlib.compress(content),

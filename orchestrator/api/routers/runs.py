@@ -36,7 +36,7 @@ from orchestrator.measurements.run_numbers import load_primary_values
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.quiet_wait import end_quiet_waits
 from orchestrator.runs.rerun import request_again
-from orchestrator.runs.states import RUN_ENDED, RunState, Validity
+from orchestrator.runs.states import RUN_ENDED, RunState, TrialState, Validity
 from orchestrator.runs.version_keys import read_run_version
 
 router = Router(tags=["runs"])
@@ -184,14 +184,23 @@ def list_trials(
     request: CallerRequest,
     run_id: UUID,
     invalid: Annotated[bool, Query(description="Include invalid trials.")] = False,
+    state: Annotated[TrialState | None, Query(description="Only trials in this state.")] = None,
+    validity: Annotated[
+        Validity | None, Query(description="Only trials of this validity; `invalid` as well.")
+    ] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> TrialPage:
     """Invalid trials are counted, but not listed by default."""
     run = selectors.load_run(request.auth.member, run_id)
     rows = selectors.load_trials(run)
-    excluded = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
-    shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
+    if state:
+        rows = rows.filter(state=state)
+    if validity:
+        rows = rows.filter(validity=validity)
+    listed = invalid or validity == Validity.INVALID
+    excluded = 0 if listed else rows.filter(validity=Validity.INVALID).count()
+    shown = rows if listed else rows.exclude(validity=Validity.INVALID)
     trials, following = cut_page(shown, after=cursor, limit=limit)
     _, values = load_primary_values(run, {trial.pk: trial.case_id for trial in trials})
     return TrialPage(

@@ -19,8 +19,10 @@ from orchestrator.api.schemas.common import (
     build_web_url,
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.core.clock import utc_now
 from orchestrator.core.storable_text import StorableText
 from orchestrator.runs.case_status import CaseStatus
+from orchestrator.runs.eta import estimate_start_s
 from orchestrator.runs.job_details import JobDetails, load_job_details
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
@@ -273,7 +275,9 @@ class RunSummaryOut(Schema):
 class RunOut(RunSummaryOut):
     """A run and its progress.
 
-    `seconds_left` is an estimate with minimum and maximum; null for an ended run. `trials_done`
+    `seconds_left` is an estimate of its own work, with minimum and maximum; null for an ended run.
+    `seconds_until_start` is an estimate of the time in the queue: 0 once a job is active, null for
+    an ended run and if no host can measure. The run ends after the sum of both. `trials_done`
     includes trials that were not needed, and those that were skipped because a job failed or was
     cancelled.
     """
@@ -283,6 +287,7 @@ class RunOut(RunSummaryOut):
     trials_done: int
     trials_not_needed: int
     trials_skipped: int
+    seconds_until_start: float | None
     seconds_left: float | None
     seconds_left_at_least: float | None
     seconds_left_at_most: float | None
@@ -331,6 +336,7 @@ def build_run_out(progress: RunProgress) -> RunOut:
         trials_done=progress.trials_done,
         trials_not_needed=progress.trials_not_needed,
         trials_skipped=progress.trials_skipped,
+        seconds_until_start=estimate_start_s(progress, utc_now()),
         seconds_left=progress.seconds_left,
         seconds_left_at_least=progress.left.least if progress.left else None,
         seconds_left_at_most=progress.left.most if progress.left else None,

@@ -198,4 +198,4 @@ def _describe_validity(trials: Sequence[MeasuredTrial]) -> Iterator[str]:
 
 
 def _describe_commit(commit: Commit) -> dict[str, str]:
-    return {"commit": commit.sha, "short": commit.short_sha}
+    return {"commit": commit.sha, "short": commit.short_sha, "subject": commit.subject}

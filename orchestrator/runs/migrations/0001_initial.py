@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        default=orchestrator.runs.states.JobState["QUEUED"], max_length=10
+                        default=orchestrator.runs.states.JobState["QUEUED"], max_length=16
                     ),
                 ),
                 ("phase", models.CharField(blank=True, max_length=60)),
@@ -72,6 +72,7 @@ class Migration(migrations.Migration):
                 ("attempt", models.PositiveSmallIntegerField(default=1)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("pauses", models.PositiveSmallIntegerField(default=0)),
+                ("interruptions", models.PositiveSmallIntegerField(default=0)),
                 ("shared_hosts", models.BooleanField(db_default=False, default=False)),
                 ("round", models.PositiveSmallIntegerField(default=0)),
                 ("followers_started", models.BooleanField(default=False)),
@@ -238,7 +239,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        default=orchestrator.runs.states.RunState["QUEUED"], max_length=10
+                        default=orchestrator.runs.states.RunState["QUEUED"], max_length=16
                     ),
                 ),
                 ("message", models.TextField(blank=True)),
@@ -847,7 +848,15 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     (
                         "state__in",
-                        ["queued", "preparing", "measuring", "finished", "failed", "cancelled"],
+                        [
+                            "queued",
+                            "preparing",
+                            "measuring",
+                            "finished",
+                            "no usable data",
+                            "failed",
+                            "cancelled",
+                        ],
                     )
                 ),
                 name="job_state_known",
@@ -930,7 +939,10 @@ class Migration(migrations.Migration):
             model_name="run",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("state__in", ["queued", "running", "finished", "failed", "cancelled"])
+                    (
+                        "state__in",
+                        ["queued", "running", "finished", "no usable data", "failed", "cancelled"],
+                    )
                 ),
                 name="run_state_known",
             ),

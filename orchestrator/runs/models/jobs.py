@@ -19,9 +19,10 @@ class Job(models.Model):
     is chosen. The one worker that advances the job holds `claim` until `claimed_until`; every write
     of a worker is guarded by it. `poll_at`: the next poll of its lead host. `attempt` counts the
     starts: late reports of an earlier attempt are not stored twice. A queued job is not leased
-    before `not_before`. `pauses`: how often it paused because its hosts were busy. `shared_hosts`:
-    a host was shared with other work when the job got it. `revision` grows with each change that
-    the API shows (`version_keys`).
+    before `not_before`. `pauses`: how often it paused because its hosts were busy. `interruptions`:
+    how often its round was stopped from outside, which costs no attempt. `shared_hosts`: a host was
+    shared with other work when the job got it. `revision` grows with each change that the API shows
+    (`version_keys`).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -40,13 +41,14 @@ class Job(models.Model):
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
-    state = models.CharField(max_length=10, default=JobState.QUEUED)
+    state = models.CharField(max_length=16, default=JobState.QUEUED)
     phase = models.CharField(max_length=60, blank=True)
     message = models.TextField(blank=True)
     revision = models.PositiveBigIntegerField(default=0)
     attempt = models.PositiveSmallIntegerField(default=1)
     failures = models.PositiveSmallIntegerField(default=0)
     pauses = models.PositiveSmallIntegerField(default=0)
+    interruptions = models.PositiveSmallIntegerField(default=0)
     shared_hosts = models.BooleanField(default=False, db_default=False)
     round = models.PositiveSmallIntegerField(default=0)
     followers_started = models.BooleanField(default=False)

@@ -41,7 +41,7 @@ class Run(models.Model):
     wait_for_quiet = models.BooleanField(default=True)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()
-    state = models.CharField(max_length=10, default=RunState.QUEUED)
+    state = models.CharField(max_length=16, default=RunState.QUEUED)
     message = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

@@ -302,8 +302,8 @@ def _build_case_row(
         url=f"case?{base}&case_key={case.case.key}&host_id={case.host.pk.hex}",
         label=label,
         host=host if names_host else "",
-        verdict=case.verdict,
-        symbol=VERDICT_SYMBOLS[case.verdict],
+        verdict=case.outcome,
+        symbol=VERDICT_SYMBOLS.get(case.outcome, "!"),
         remark=_build_remark(case),
         cells=tuple((column, _change_cell(metrics.get(column.key))) for column in columns),
     )

@@ -22,7 +22,7 @@ from orchestrator.runs.hosts_live import HostProgress, build_host_progress
 from orchestrator.runs.job_details import JobDetails
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.selectors import RunProgress, load_trials
-from orchestrator.runs.states import RUN_ENDED, TrialState
+from orchestrator.runs.states import RUN_ENDED, RunState, TrialState
 from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.runs.case_cells import build_cases_context
 from orchestrator.web.runs.trials_table import build_trials_table
@@ -33,6 +33,8 @@ LATEST_TRIALS = 12
 VERDICT_STEPS = 400
 #: The most changed cases on the card of a contender.
 CHANGES_SHOWN = 3
+#: The kind of notice that shows the message of a run in this state; otherwise it is information.
+MESSAGE_KINDS = {RunState.FAILED: "error", RunState.NO_DATA: "warning"}
 Details = Mapping[UUID, JobDetails]
 
 
@@ -59,6 +61,7 @@ def build_live_context(
         "hosts": _build_host_views(now, details),
         "measured": now.trials_finished - now.trials_not_needed,
         "ended": run.state in RUN_ENDED,
+        "message_kind": MESSAGE_KINDS.get(RunState(run.state), "info"),
         "poll_headers": json.dumps({"If-None-Match": hash_panel(now, details)}),
         "took_s": _compute_duration_s(run),
         "contenders": _build_contenders(run, cards),

@@ -20,6 +20,7 @@ from orchestrator.loadtools.metrics import describe_latency_model
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.results.models import ChangeState
 from orchestrator.runs.schedules import describe_times
+from orchestrator.runs.states import describe_run_state
 from orchestrator.web import markdown
 from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.reasons import build_reason_views
@@ -37,6 +38,7 @@ STATE_SYMBOLS = {
     "running": "◑",
     "measuring": "◑",
     "finished": "●",
+    "no usable data": "!",
     "measured": "●",
     "ready": "●",
     "valid": "✓",
@@ -91,6 +93,7 @@ register.filter("schedule_places", placements.describe_schedule_hosts)
 register.filter("reasons", build_reason_views)
 register.filter("benchmark_key", build_benchmark_key)
 register.filter("times_in_words", describe_times)
+register.filter("run_clause", describe_run_state)
 register.filter("sentence", build_sentence)
 register.filter("sentences", join_sentences)
 
@@ -229,7 +232,7 @@ def is_latency(key: str) -> bool:
 
 @register.inclusion_tag("components/_verdict.html")
 def verdict(name: str) -> dict[str, str]:
-    return {"name": str(name), "symbol": VERDICT_SYMBOLS.get(str(name), "?")}
+    return {"name": str(name), "symbol": VERDICT_SYMBOLS.get(str(name), "!")}
 
 
 @register.inclusion_tag("components/_state.html")

@@ -11,6 +11,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.support.html_pages import element, elements, get_text, values
+from tests.support.trials import ERRORS, invalidate
 from tests.support.world import World
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
@@ -228,3 +229,19 @@ def test_raw_files_are_downloaded(world: World, alice: Client) -> None:
     assert answer.headers["Content-Disposition"].startswith("attachment")
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert alice.get(reverse("trial-artifact", args=[trial.pk, "no.txt"])).status_code == 404
+
+
+def test_a_run_with_only_invalid_trials_is_not_shown_as_finished(
+    world: World, alice: Client
+) -> None:
+    invalidate(world.run, ERRORS)
+    for address in (reverse("run", args=[world.run.pk]), reverse("runs")):
+        page = alice.get(address).content.decode()
+        assert elements(page, "[data-state='no usable data']"), address
+        assert not elements(page, "[data-state=finished]"), address
+    page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
+    notice = element(page, "#run-message")
+    assert notice.get("data-kind") == "warning"
+    assert "all 18 trials are invalid: Answers of another status (18 trials)" in get_text(notice)
+    badge = alice.get(reverse("badge-verdict", args=["server", "hello"])).content.decode()
+    assert "not compared" in badge
