@@ -12,7 +12,7 @@ from devstack.demo_client import Client
 
 #: Without a terminal each poll prints a line.
 PLAIN_POLL_S = 5.0
-ENDED = ("finished", "no usable data", "failed", "cancelled")
+ENDED = ("finished", "no_data", "failed", "cancelled")
 
 
 def follow(

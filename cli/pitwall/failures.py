@@ -11,7 +11,7 @@ from .terminal import clean_text, cut_tail
 
 #: The server stores more; a build shows the last output of so many cases.
 MAX_CASES, MAX_LINES, MAX_CHARACTERS = 10, 20, 4000
-NO_DATA = "no usable data"
+NO_DATA = "no_data"
 SERVER_LOG = "server.log"
 
 

@@ -76,7 +76,8 @@ def count_finished(run: Any) -> int:
 
 def describe_progress(run: Any) -> str:
     """Return one line: the state, the progress, and the remaining time."""
-    parts = [f"{run['state']}: {count_finished(run)} of {run['trials_total']} trials"]
+    state = run["state"].replace("_", " ")
+    parts = [f"{state}: {count_finished(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
         parts += _describe_left(run)
         parts += _describe_current_work(run)

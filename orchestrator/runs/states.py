@@ -8,7 +8,7 @@ class RunState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     # It ended without failure, but no trial counts: all are invalid, skipped or unsupported.
-    NO_DATA = "no usable data"
+    NO_DATA = "no_data"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -19,7 +19,7 @@ class JobState(StrEnum):
     MEASURING = "measuring"
     FINISHED = "finished"
     # As for runs.
-    NO_DATA = "no usable data"
+    NO_DATA = "no_data"
     FAILED = "failed"
     CANCELLED = "cancelled"
 

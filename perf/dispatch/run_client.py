@@ -11,7 +11,7 @@ from typing import Any
 from devstack.demo_client import Client
 
 #: Only the way to the result is measured here, so disturbed trials count as well.
-COMPLETED = ("finished", "no usable data")
+COMPLETED = ("finished", "no_data")
 ENDED = (*COMPLETED, "failed", "cancelled")
 
 

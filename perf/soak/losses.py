@@ -45,7 +45,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     return {
         "runs": len(list(requested)),
         "runs_not_finished": Run.objects.filter(pk__in=list(requested))
-        .exclude(state__in=("finished", "no usable data"))
+        .exclude(state__in=("finished", "no_data"))
         .count(),
         "trials": ours.count(),
         "trials_measured": len(measured),

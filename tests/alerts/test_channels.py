@@ -343,7 +343,7 @@ def test_a_run_without_usable_data_is_announced_as_such(
     [got] = receiver.got
     assert got.data["title"] == "Hello: the run has no usable data"
     assert got.data["text"].startswith("no usable data: all 18 trials are invalid: Answers of")
-    assert (got.data["run"]["state"], got.data["run"]["verdicts"]) == ("no usable data", [])
+    assert (got.data["run"]["state"], got.data["run"]["verdicts"]) == ("no_data", [])
 
 
 def test_a_failed_run_is_announced_as_failed_even_with_a_verdict(

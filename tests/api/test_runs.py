@@ -212,10 +212,10 @@ def test_only_members_end_the_wait_for_quiet_hosts(world, alice, bob, mallory):
 def test_a_run_with_only_invalid_trials_is_not_finished(world, alice):
     run = invalidate(world.measure_run(100, 100), ERRORS)
     shown = alice.get(f"runs/{run.pk}").json()
-    assert (shown["state"], shown["jobs"][0]["state"]) == ("no usable data", "no usable data")
+    assert (shown["state"], shown["jobs"][0]["state"]) == ("no_data", "no_data")
     assert "all 10 trials are invalid: Answers of another status" in shown["message"]
     assert alice.get("runs", state="finished").json()["runs"] == []
-    listed = alice.get("runs", state="no usable data").json()["runs"]
+    listed = alice.get("runs", state="no_data").json()["runs"]
     assert [each["id"] for each in listed] == [str(run.pk)]
 
 

@@ -163,5 +163,5 @@ def test_a_run_that_ends_without_a_result_is_part_of_the_error(pitwall, world):
     done = pitwall("wait", str(run.pk), "--json")
     error = check_document("error", done.out)["error"]
     assert (done.status, error["exit_status"]) == (4, 4)
-    assert error["run"]["state"] == "no usable data"
+    assert error["run"]["state"] == "no_data"
     assert [each["reason"] for each in error["failed_cases"]] == [ERRORS, ERRORS]

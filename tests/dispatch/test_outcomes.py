@@ -79,7 +79,7 @@ def test_a_job_of_one_case_fails_with_the_message_of_the_case(small: Job) -> Non
 def test_unsupported_cases_are_not_failures(job: Job) -> None:
     job.trials.update(state="unsupported", message="it has no cargo")
     state, message = derive_outcome(job)
-    assert state == "no usable data"
+    assert state == "no_data"
     assert message == "unsupported: connections 1 and 4 more cases: it has no cargo"
 
 
@@ -90,7 +90,7 @@ def set_validity(job: Job, validity: str, *reasons: str) -> None:
 def test_a_job_whose_trials_are_all_invalid_has_no_usable_data(small: Job) -> None:
     set_validity(small, "invalid", "http_errors: 40 answers with status 500", "steal: 3 %")
     state, message = derive_outcome(small)
-    assert state == "no usable data"
+    assert state == "no_data"
     assert message == (
         "no usable data: all 4 trials are invalid: Answers of another status (4 trials), "
         "CPU that the hypervisor took (4 trials)"

@@ -853,7 +853,7 @@ class Migration(migrations.Migration):
                             "preparing",
                             "measuring",
                             "finished",
-                            "no usable data",
+                            "no_data",
                             "failed",
                             "cancelled",
                         ],
@@ -941,7 +941,7 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     (
                         "state__in",
-                        ["queued", "running", "finished", "no usable data", "failed", "cancelled"],
+                        ["queued", "running", "finished", "no_data", "failed", "cancelled"],
                     )
                 ),
                 name="run_state_known",

@@ -38,7 +38,7 @@ STATE_SYMBOLS = {
     "running": "◑",
     "measuring": "◑",
     "finished": "●",
-    "no usable data": "!",
+    "no_data": "!",
     "measured": "●",
     "ready": "●",
     "valid": "✓",
@@ -75,6 +75,8 @@ STATE_SYMBOLS = {
     "action_required": "?",
     "missed": "✕",
 }
+#: The text of a state, if it is not its name.
+STATE_TITLES = {"no_data": "no usable data", "action_required": "action required"}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
 
@@ -238,7 +240,8 @@ def verdict(name: str) -> dict[str, str]:
 @register.inclusion_tag("components/_state.html")
 def state(name: str, title: str = "") -> dict[str, str]:
     name = str(name)
-    return {"name": name, "title": title or name, "symbol": STATE_SYMBOLS.get(name, "○")}
+    title = title or STATE_TITLES.get(name, name)
+    return {"name": name, "title": title, "symbol": STATE_SYMBOLS.get(name, "○")}
 
 
 def _format_age(seconds: float) -> str:

@@ -237,7 +237,7 @@ def test_a_run_with_only_invalid_trials_is_not_shown_as_finished(
     invalidate(world.run, ERRORS)
     for address in (reverse("run", args=[world.run.pk]), reverse("runs")):
         page = alice.get(address).content.decode()
-        assert elements(page, "[data-state='no usable data']"), address
+        assert elements(page, "[data-state='no_data']"), address
         assert not elements(page, "[data-state=finished]"), address
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
     notice = element(page, "#run-message")
