@@ -116,9 +116,8 @@ def main() -> int:
     values = summary.measured(pairs, idle)
     wanted = summary.build_requirements(values) | false_answers.build_requirements(detections)
     answer = judge_requirements(NAME, values | false_answers.measured(detections), wanted)
-    print(
-        f"\n{summary.text(pairs)}\n\n{false_answers.text(detections)}\n\n{time.monotonic() - began:.0f} s in all\n"
-    )
+    print(f"\n{summary.text(pairs)}\n\n{false_answers.text(detections)}")
+    print(f"\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}
         print(f"kept in {keep(NAME, {**answer, **more})}")
