@@ -61,13 +61,11 @@ def build_requirements(detections: Mapping[str, Detection]) -> dict[str, Require
 
 
 def format_table(detections: Mapping[str, Detection]) -> str:
-    rows = [
-        (tool, f"{len(each.tried) - len(each.missed)} of {len(each.tried)}", ", ".join(each.missed))
-        for tool, each in detections.items()
-    ]
-    return table(
-        ("False answers", "detected", "missed"), [(*row[:2], row[2] or "-") for row in rows]
-    )
+    rows = []
+    for tool, each in detections.items():
+        found = f"{len(each.tried) - len(each.missed)} of {len(each.tried)}"
+        rows.append((tool, found, ", ".join(each.missed) or "-"))
+    return table(("False answers", "detected", "missed"), rows)
 
 
 def _measure_detection(pitwall: Pitwall, tool: str) -> Detection:

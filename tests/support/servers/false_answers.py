@@ -1,8 +1,8 @@
 """A server of HTTP/1.1 and gRPC without TLS that gives one kind of false answer under load.
 
-`character`, a file in its folder, contains `liar` or `honest`, unless it is an argument. Under load
-means more than two open connections, so that single requests get the truth. Each answer returns the
-x-request-id of its request. The packages of the tests are needed for gRPC only.
+`character`, a file in its folder or an argument, is `liar` or `honest`. Under load means more than
+two open connections, so that single requests get the truth. Each answer returns the x-request-id of
+its request. The packages of the tests are needed for gRPC only.
 """
 
 import argparse
