@@ -61,10 +61,23 @@ def record_period(root: Path, tree: str) -> Iterator[None]:
         write_json(build_dir(root, tree) / PERIOD, period._asdict())
 
 
-def read_periods(root: Path) -> Iterator[Period]:
+def read_period(root: Path, tree: str) -> Optional[Period]:
+    """Return when the steps of a build ran; None if they did not end."""
+    return _read_period(build_dir(root, tree) / PERIOD)
+
+
+def read_all_periods(root: Path) -> Iterator[Period]:
     """Yield the periods of all builds on the host."""
     for number, path in enumerate((root / "builds").glob(f"*/{PERIOD}")):
         if number >= _MAX_BUILDS:
             return
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            yield Period(**json.loads(path.read_bytes()))
+        period = _read_period(path)
+        if period is not None:
+            yield period
+
+
+def _read_period(path: Path) -> Optional[Period]:
+    try:
+        return Period(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None

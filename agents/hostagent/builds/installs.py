@@ -132,16 +132,20 @@ def find_changes(root: Path, name: str) -> Iterator[list[str]]:
 
 
 def _read_states(root: Path, name: str) -> dict[str, tuple[int, ...]]:
-    """Return a value for each installed file that differs if the file was written again."""
-    return {
-        entry.name: (
-            entry.status.st_ino,
-            entry.status.st_mode,
-            entry.status.st_size,
-            entry.status.st_mtime_ns,
-        )
-        for entry in iterate_files(get_content_folder(root, name))
-    }
+    """Return a value for each installed file that differs if the file was written again.
+
+    Empty if the folder is gone.
+    """
+    folder = get_content_folder(root, name)
+    if not folder.is_dir():
+        return {}
+    states: dict[str, tuple[int, ...]] = {".": ()}
+    for entry in iterate_files(folder):
+        status = entry.status
+        states[entry.name] = (
+            status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns,
+        )  # fmt: skip
+    return states
 
 
 def describe_changes(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Optional
 
 from ..paths import build_dir, get_tree_dir, install_dir, read_install_name
 from ..platform.process_files import ProcessFiles
-from .build_records import read_periods
+from .build_records import read_all_periods, read_period
 
 #: Folders that only the package manager of the system writes to, and one below them that others do.
 _OF_SYSTEM = ("/usr/", "/lib", "/bin/", "/sbin/", "/snap/", "/nix/store/")
@@ -31,24 +31,25 @@ class ServerOrigin:
         self._own = [build_dir(self._root, tree)]
         if installed is not None:
             self._own.append(install_dir(self._root, installed))
+        self._period = read_period(root, tree)
 
     def find_problem(self, files: ProcessFiles) -> Optional[str]:
         """Return why a process of the server is not of this build; None if it is.
 
         Its executable, its working directory or a file among its arguments must be in the build or
-        its install. None of them, and no mapped file, may be in those of another commit, or be
-        written by build steps to a place that all commits share.
+        its install. None of them, and no mapped file, may be in those of another commit, or in a
+        place that all commits share and written by a later build.
         """
         named = [files.program, *self._list_argument_files(files)]
         used = [*named, *sorted(files.mapped)]
         other = next((path for path in (*used, files.folder) if self._is_of_other(path)), None)
         if other is not None:
             return f"it uses {other}, which belongs to another build"
-        shared = self._find_shared(used)
-        if shared is not None:
+        replaced = self._find_replaced(used)
+        if replaced is not None:
             return (
-                f"it uses {shared}, which build steps wrote: the build of another commit replaces "
-                "it. Let them write below {tree}, or install steps below {installed}"
+                f"it uses {replaced}, which the build of another commit has written since. Let "
+                "build steps write below {tree}, and install steps below {installed}"
             )
         if any(self._is_own(path) for path in (*named, files.folder)):
             return None
@@ -78,14 +79,20 @@ class ServerOrigin:
         measured = any(_is_below(path, self._root / kind) for kind in _KINDS)
         return measured and not self._is_own(path)
 
-    def _find_shared(self, paths: Iterable[str]) -> Optional[str]:
-        """Return a file outside of the work directory that changed while build steps ran."""
-        changes = dict(self._read_changes(paths))
-        if not changes:
+    def _find_replaced(self, paths: Iterable[str]) -> Optional[str]:
+        """Return a file outside of the work directory that a later build changed.
+
+        A compiler or runtime that any build downloaded is there as well, but stays as it is.
+        """
+        if self._period is None:
             return None
-        first = min(changes.values())
-        periods = [period for period in read_periods(self._root) if period.ended >= first]
-        for path, changed in changes.items():
+        later = {
+            path: changed
+            for path, changed in self._read_changes(paths)
+            if changed > self._period.ended
+        }
+        periods = list(read_all_periods(self._root)) if later else []
+        for path, changed in later.items():
             if any(period.began <= changed <= period.ended for period in periods):
                 return path
         return None

@@ -318,6 +318,13 @@ def test_a_build_step_that_writes_to_a_shared_install_fails(host: AgentHost) -> 
     assert folders(host) == []
 
 
+def test_a_build_step_that_removes_the_shared_install_fails(host: AgentHost) -> None:
+    steps = [["rm", "-r", "{installed}"]]
+    step = measure(host, "a1-r1", a_build(install=recipe(), steps=steps))
+    assert "changed {installed}" in step.only("build_failed")["message"]
+    assert step.only("round_done")
+
+
 def test_a_build_that_needs_a_changed_install_gets_a_new_one(host: AgentHost) -> None:
     changing = a_build(
         id="c0ffee-w",

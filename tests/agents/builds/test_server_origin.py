@@ -19,7 +19,6 @@ from tests.agents.support import (
 )
 
 PLAIN = SERVER.format(extra="")
-UNKNOWN = {"source": None, "build": None}
 
 
 def commit(host: AgentHost, name: str, files: dict[str, str], **changes: Any) -> dict[str, Any]:
@@ -116,30 +115,31 @@ def test_a_server_from_another_build_fails_the_trial(host: AgentHost) -> None:
 
 
 @needs_linux
-def test_a_script_that_build_steps_wrote_to_a_shared_place_fails_the_trial(
+def test_a_script_that_a_later_build_replaced_fails_the_trial(
     host: AgentHost, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared.py"
     steps = [["{python}", "-c", f"import shutil; shutil.copy('server.py', {str(shared)!r})"]]
     builds = [commit(host, name, {"server.py": PLAIN}, steps=steps) for name in ("one", "two")]
     step = measure(host, *builds, argv=["{python}", str(shared), "{port}"])
-    failed = step.named("trial_failed")
-    assert [each["code"] for each in failed] == ["wrong_build"] * 2
-    for each in failed:
-        assert f"it uses {shared}, which build steps wrote" in each["message"]
+    message = refuse(step)
+    assert step.only("trial_failed")["trial"] == "t1"
+    assert f"it uses {shared}, which the build of another commit has written since" in message
+    # The script is that of the second one.
+    assert built(step, "t2")["checked"] is True
 
 
 @needs_linux
-def test_a_program_of_a_failed_build_in_a_shared_place_fails_the_trial(
+def test_a_program_that_a_later_failed_build_replaced_fails_the_trial(
     host: AgentHost, tmp_path: Path
 ) -> None:
     """As `cargo install` without --root does."""
     program, python = tmp_path / "program", os.path.realpath(sys.executable)
     copy = f"import shutil; shutil.copy({python!r}, {str(program)!r})"
-    failing = [["{python}", "-c", copy], ["{python}", "-c", "raise SystemExit(1)"]]
+    steps = [["{python}", "-c", copy], ["{python}", "check.py"]]
     builds = [
-        commit(host, "failing", {"server.py": PLAIN}, steps=failing),
-        commit(host, "mine", {"server.py": PLAIN}),
+        commit(host, "mine", {"server.py": PLAIN, "check.py": ""}, steps=steps),
+        commit(host, "failing", {"server.py": PLAIN, "check.py": "1/0"}, steps=steps),
     ]
     step = measure(
         host,
@@ -148,9 +148,29 @@ def test_a_program_of_a_failed_build_in_a_shared_place_fails_the_trial(
         env={"PYTHONHOME": sys.base_prefix},
     )
     failed = {each["trial"]: each for each in step.named("trial_failed")}
-    assert failed["t1"]["code"] == "build_failed"
-    assert failed["t2"]["code"] == "wrong_build"
-    assert f"it uses {program}, which build steps wrote" in failed["t2"]["message"]
+    assert failed["t1"]["code"] == "wrong_build"
+    assert f"it uses {program}, which the build of another" in failed["t1"]["message"]
+    assert failed["t2"]["code"] == "build_failed"
+
+
+@needs_linux
+def test_a_runtime_that_the_first_build_downloaded_serves_all(
+    host: AgentHost, tmp_path: Path
+) -> None:
+    runtime, python = tmp_path / "runtime", os.path.realpath(sys.executable)
+    get = f"import os, shutil; os.path.exists({str(runtime)!r}) or "
+    steps = [["{python}", "-c", f"{get}shutil.copy({python!r}, {str(runtime)!r})"]]
+    builds = [
+        commit(host, name, {"server.py": PLAIN, "name": name}, steps=steps)
+        for name in ("one", "two")
+    ]
+    step = measure(
+        host,
+        *builds,
+        argv=[str(runtime), "server.py", "{port}"],
+        env={"PYTHONHOME": sys.base_prefix},
+    )
+    assert [built(step, trial)["checked"] for trial in ("t1", "t2")] == [True, True]
 
 
 @needs_linux
