@@ -3,6 +3,7 @@
 The tests and intervals are in `orchestrator.stats`.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.accounts.members import Member
@@ -175,8 +176,16 @@ def _load_other_metrics(
     if not others:
         return set()
     points = Point.objects.filter(commit=contender.commit, series__case__in=others)
-    keys = points.order_by().values_list("series__metric__key", flat=True).distinct()
-    return set(keys) - set(primary)
+    measured: dict[int, set[str]] = defaultdict(set)
+    rows = points.order_by().values_list("series__case", "series__metric__key").distinct()
+    for case, key in rows:
+        measured[case].add(key)
+    unusual = (
+        keys
+        for case, keys in measured.items()
+        if not keys & set(_list_case_primary(specs[1], names[case]))
+    )
+    return set().union(*unusual) - set(primary)
 
 
 def _load_specs(
@@ -204,10 +213,14 @@ def _list_primary(
 ) -> Sequence[str]:
     """Return the primary metrics of a case; of two different cases, those of both."""
     before, after = (
-        spec.list_case_metrics(names[side[0].place.case].parameters) if spec else _DEFAULT_PRIMARY
+        _list_case_primary(spec, names[side[0].place.case])
         for spec, side in zip(specs, (case.baseline, case.contender), strict=True)
     )
     return [key for key in before if key in after] or before
+
+
+def _list_case_primary(spec: StoredSpec | None, case: CaseName) -> Sequence[str]:
+    return spec.list_case_metrics(case.parameters) if spec else _DEFAULT_PRIMARY
 
 
 def _find_open_loops(selection: Selection, spec: StoredSpec | None) -> frozenset[int]:

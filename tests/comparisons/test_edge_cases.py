@@ -6,21 +6,27 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.compare import compare_commits, compare_sides
 from orchestrator.comparisons.evidence import load_evidence, load_latency_detail
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
+from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.recording import MeasuredRow
+from orchestrator.results.models import Point, Reading
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     finish_run,
+    make_definition,
     make_run,
     record,
     record_again,
+    record_trial,
 )
 
 
@@ -229,6 +235,60 @@ def test_missing_blocks_include_those_that_will_be_excluded(
     assert (case.metrics[0].blocks, case.excluded_blocks) == (2, 2)
     assert case.metrics[0].needed_blocks == 5
     assert case.missing_blocks == 6, "3 more usable ones, at a usable share of one half"
+
+
+def test_a_case_never_needs_more_blocks_than_a_run_may_have(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    run = finish_run(make_run(personas.alice, shas, rounds=20), [1000, 1000], wobble=0.03)
+    (case,) = compare(personas, commits).cases
+    assert case.missing_blocks is not None
+    assert 20 < case.missing_blocks <= MAX_ROUNDS
+    assert not case.out_of_reach
+    most = Trial.objects.filter(job__run=run, variant__position=0, round__lte=15)
+    most.update(validity="invalid")
+    record_again()
+    (case,) = compare(personas, commits).cases
+    assert (case.missing_blocks, case.missing_s, case.out_of_reach) == (None, None, True)
+    assert case.metrics[0].more_blocks is not None, "the excluded blocks are the reason"
+
+
+def test_a_metric_missing_in_some_blocks_needs_more_of_them(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas = [commit.sha for commit in commits[:2]]
+    finish_run(make_run(personas.alice, shas, rounds=4), [1000, 500])
+    readings = Reading.objects.filter(pk__in=Trial.objects.filter(round__gt=2).values("pk"))
+    kept = load_values(readings.values_list("pk", flat=True))
+    Point.objects.all().delete()
+    Reading.objects.all().delete()
+    for trial in Trial.objects.select_related("job__host", "job__run", "case", "variant"):
+        rate = 1000.0 / (1 + trial.variant.position) + trial.round
+        values = kept.get(trial.pk, {"requests.rate": rate})
+        record_trial(trial, values)
+    (case,) = compare(personas, commits).cases
+    blocks = {each.key: (each.blocks, each.needed_blocks) for each in case.metrics}
+    assert blocks["requests.rate"] == (4, 5)
+    assert blocks["latency.p50"] == (2, 5)
+    assert case.missing_blocks == 6, "3 more with a latency, which half of the blocks have"
+
+
+def test_a_change_that_may_be_chance_needs_more_blocks(
+    personas: Personas, project: Project, commits: list[Commit]
+) -> None:
+    """It is significant alone, but not among all metrics of the table."""
+    axis = ", ".join(map(str, range(1, 31)))
+    source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
+    make_definition(personas.alice, project, source=source)
+    shas = [commit.sha for commit in commits[:2]]
+    run = make_run(personas.alice, shas, rounds=7)
+    finish_run(run, [1000, 1000], wobble=0.02, factors={"connections 4": 0.94})
+    cases = {each.case.label: each for each in compare(personas, commits).cases}
+    changed = cases["connections 4"].metrics[0]
+    assert (changed.result.verdict, changed.verdict) == ("regressed", "inconclusive")
+    assert changed.more_blocks is not None
+    assert 0 < changed.more_blocks < 20
 
 
 @pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])

@@ -9,7 +9,7 @@ from orchestrator.api.schemas.comparisons import ComparisonOut
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.report import build_local_report
 from orchestrator.dispatch.here.rows import LocalRequest, LocalRows, build_rows
-from tests.support.factories import DEFINITION
+from tests.support.factories import DEFINITION, MIXED_LOOPS
 
 SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
 ROUNDS = 7
@@ -103,3 +103,25 @@ def test_one_commit_alone_has_values_instead_of_changes() -> None:
         metrics = {metric["metric"]: metric for metric in case["metrics"]}
         assert metrics["requests.rate"]["value"] == pytest.approx(1004, rel=1e-5)
         assert metrics["requests.rate"]["trials"] == ROUNDS
+
+
+def test_each_case_of_a_mixed_matrix_is_judged_by_its_own_loop() -> None:
+    commits = ("a" * 40, "b" * 40)
+    rows = build_rows(
+        LocalRequest(source=MIXED_LOOPS, repository=Path("/nowhere"), shas=commits, rounds=ROUNDS)
+    )
+    trials = {
+        str(trial.pk): MeasuredTrial(
+            readings={
+                "requests.rate": 100.0 + 0.1 * trial.round,
+                "latency.p99": (1 + 0.001 * trial.round) * (1 + trial.variant.position),
+            }
+        )
+        for trial in rows.trials
+    }
+    report = build_local_report(rows, trials, [])
+    verdicts = {
+        case["case"]["parameters"]["loop"]: (case["verdict"], case["open_loop"])
+        for case in report["cases"]
+    }
+    assert verdicts == {"closed": ("equivalent", False), "open": ("regressed", True)}

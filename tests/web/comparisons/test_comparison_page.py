@@ -4,11 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.comparisons.compare import compare_commits
 from orchestrator.runs.models import Trial
+from orchestrator.web.comparisons.presenters import plan_more_blocks
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     finish_run,
     make_definition,
@@ -143,6 +147,28 @@ def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client)
     assert "Measure 100 more" not in text
     assert "100 more blocks would not decide" in text
     assert "in about" not in text
+
+
+def test_the_time_of_more_blocks_is_that_of_all_cases_in_one_run(world: World) -> None:
+    source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
+    make_definition(world.alice, world.project, slug="two", source=source)
+    run = make_run(world.alice, world.shas[:2], benchmark="two", rounds=7)
+    finish_run(run, [1000, 1000], wobble=0.02, factors={"connections 8": 1.05})
+    report = compare_commits(
+        world.alice,
+        benchmark=run.definition.benchmark,
+        baseline=world.commits[0],
+        contender=world.commits[1],
+    )
+    first, second = report.cases
+    more = plan_more_blocks(report, report.cases, "server/two")
+
+    assert more is not None
+    assert first.missing_blocks != second.missing_blocks
+    assert more.blocks == max(each.missing_blocks or 0 for each in report.cases)
+    # The trials of both cases take equally long.
+    block_s = (first.missing_s or 0) / (first.missing_blocks or 1)
+    assert more.seconds == pytest.approx(2 * more.blocks * block_s)
 
 
 def _chart(page: Any, kind: str) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.runs.case_status import load_case_statuses
 from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
 from tests.support.html_pages import elements, field_error, get_text, values
@@ -84,6 +85,20 @@ def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client)
     page = get_text(alice.get(address))
     assert "after 5 blocks: not decided: p50 +1.0 %; needs about 6 more blocks (" in page
     assert "10 of at most 40 trials" in page
+
+
+def test_blocks_that_will_be_excluded_are_counted_as_needed(world: World, alice: Client) -> None:
+    run = make_run(world.alice, world.shas[:2], until="decided")
+    run.jobs.get().trials.filter(round__lte=10).update(state="measured", validity="valid")
+    _create_analysis(run, blocks=5, excluded=5, needed_blocks=11)
+    page = get_text(alice.get(reverse("run-progress", args=[run.pk])))
+    assert "needs about 12 more blocks (" in page
+    InterimAnalysis.objects.update(needed_blocks=56)
+    (status,) = load_case_statuses(run)
+    assert status.more_blocks is None
+    assert status.text.endswith(
+        "100 more blocks would not decide it: use a quieter host or a longer load"
+    )
 
 
 def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Client) -> None:
