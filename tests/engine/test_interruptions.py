@@ -8,6 +8,7 @@ from django.core.management import call_command
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Build, HostLease, Job, Run, Trial
 from tests.engine.test_main_job import processes_below
+from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import (
     DEFINITION,
@@ -18,6 +19,7 @@ from tests.support.factories import (
     make_run,
 )
 from tests.support.journals import read_journals
+from tests.support.sshd import start_sshd
 
 pytestmark = [pytest.mark.engine, pytest.mark.django_db(transaction=True)]
 
@@ -29,15 +31,16 @@ WITH_BUILD = DEFINITION.replace("duration_s: 0.6", "duration_s: 12").replace(
 
 @pytest.fixture
 def measuring(engine: Engine, team: Personas, tmp_path: Path) -> Run:
-    """A run that has one trial and measures the other one of its first round."""
-    project, shas = make_project(
-        team.alice, tmp_path / "origin", [server(), server(start="# same")]
-    )
+    return start_run(engine, team, tmp_path, host=make_local_host(team.alice))
+
+
+def start_run(engine: Engine, team: Personas, folder: Path, *, host: Host) -> Run:
+    """Start a run, and wait until it measures the second of two trials of its first round."""
+    project, shas = make_project(team.alice, folder / "origin", [server(), server(start="# same")])
     make_definition(team.alice, project, source=WITH_BUILD)
-    make_local_host(team.alice)
-    run = make_run(team.alice, shas, rounds=2)
+    run = make_run(team.alice, shas, rounds=2, hosts=(host.name,))
     measured = Trial.objects.filter(job__run=run, state="measured")
-    engine.wait_for(lambda: measured.exists())
+    engine.wait_for(measured.exists)
     return run
 
 
@@ -74,3 +77,27 @@ def test_a_stop_of_the_stack_costs_no_attempt_and_no_build(
             if event["event"] == "build_done" and not event["cached"]]  # fmt: skip
     assert len(done) == Build.objects.count() == 2
     assert any(each.step.endswith("-i1") for each in steps)
+
+
+def test_a_round_on_another_machine_goes_on_while_the_workers_are_stopped(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    (tmp_path / "ssh").mkdir()
+    with start_sshd(tmp_path / "ssh") as machine:
+        run = start_run(engine, team, tmp_path, host=add_confirmed(machine, team))
+        stop_stack(engine, tmp_path)
+        engine.wait_for(lambda: is_round_done(machine.work_dir))
+        engine.start()
+        run = engine.finish(run)
+
+    assert_measured(run)
+    job = Job.objects.get()
+    assert (job.attempt, job.interruptions) == (1, 0)
+    started = [each for step in read_journals(machine.work_dir)
+               for each in step.trials("trial_started")]  # fmt: skip
+    assert sorted(started) == sorted(str(pk) for pk in Trial.objects.values_list("pk", flat=True))
+
+
+def is_round_done(work_dir: Path) -> bool:
+    return any(event["event"] == "round_done" for step in read_journals(work_dir)
+               for event in step.events)  # fmt: skip
