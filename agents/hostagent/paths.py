@@ -39,6 +39,19 @@ def resolve_below(root: Path, relative: str) -> Path:
     return root.joinpath(*parts)
 
 
+def resolve_working_dir(tree: Path, name: Optional[str]) -> Path:
+    """Return the folder `name` of a tree, or the tree itself; BadArgument if it has none.
+
+    A link of a checkout can lead anywhere.
+    """
+    if name is None:
+        return tree
+    folder = Path(os.path.realpath(resolve_below(tree, name)))
+    if not folder.is_dir() or Path(os.path.realpath(tree)) not in folder.parents:
+        raise BadArgument(f"working_dir: the commit has no folder {name}")
+    return folder
+
+
 class StepDir:
     """One step of a job: `jobs/<job>/<step>` below the work directory `root`."""
 

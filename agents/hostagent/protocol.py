@@ -120,11 +120,13 @@ BUILD, unique on a host:
     {"id": "<sha>-<inputs hash>", "label": "system axum", "commit": "<sha>",
      "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
      "tree": "builds/<...>", "on": ["a"], "path": ["/usr/local/go/bin"], "install": INSTALL | null,
+     "working_dir": "services/api" | null,
      "steps": [["{python}", "-m", "compileall", "."]], "env": {}, "timeout_s": 600}
 
     id          of a commit and a recipe; `label` is the name of the recipe, for events
     on          labels of the hosts that need it
     path        folders that come first on PATH
+    working_dir the folder of the tree in which all steps run; null: the tree itself
 
 TRIAL:
 

@@ -85,10 +85,13 @@ def _run(run: argparse.ArgumentParser) -> None:
         help="pushed branch, tag or hash to measure (default: the commit that is "
         "checked out here); may be repeated",
     )  # fmt: skip
-    _add_baseline(
+    baseline = _add_baseline(
         run, "the contender's first parent",
         "; merge-base:BRANCH and newest-measured:BRANCH: resolved by the server",
     )  # fmt: skip
+    baseline.add_argument(
+        "--alone", action="store_true", help="measure one commit, without a baseline"
+    )
     run.add_argument(
         "--hosts", action="append", metavar="NAME,…",
         help="host names, profile:NAME or tag:NAME; may be repeated",
@@ -249,7 +252,9 @@ def _add_until(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None:
+def _add_baseline(
+    parser: argparse.ArgumentParser, default: str, rules: str
+) -> argparse._MutuallyExclusiveGroup:
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--baseline",
@@ -261,6 +266,7 @@ def _add_baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> 
         metavar="BRANCH",
         help="compare with the commit where the contender left BRANCH",
     )
+    return either
 
 
 def _add_timeout(parser: argparse.ArgumentParser) -> None:

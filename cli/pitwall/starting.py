@@ -11,6 +11,7 @@ from typing import Any
 from . import git
 from .bar import Progress
 from .client import Client
+from .errors import NoAnswerError
 from .following import wait_for_end
 from .output import Output, Result
 from .parsing import split_names
@@ -21,9 +22,7 @@ def start_run(
 ) -> Result:
     """Start a run; standard output contains only its id, for scripts."""
     run = _send_once(client, build_request(args)) if args.once else _send_request(client, args)
-    progress.print_line(
-        f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
-    )
+    progress.print_line(f"{_describe_commits(run)}: {run['web_url']}")
     output.print_text(run["id"])
     if not args.wait:
         return Result({**run, "failed_cases": []})
@@ -42,6 +41,10 @@ def build_request(args: argparse.Namespace) -> dict[str, Any]:
     baseline = args.baseline
     if args.merge_base:
         baseline = git.merge_base(args.merge_base, contenders[0])
+    if args.alone:
+        if len(contenders) > 1:
+            raise NoAnswerError(f"--alone measures one commit; there are {len(contenders)}")
+        baseline, contenders = contenders[0], []
     wanted = {
         "benchmark": args.benchmark,
         "project": args.project,
@@ -72,6 +75,11 @@ def _send_once(client: Client, request: dict[str, Any]) -> Any:
         if run["ended_at"] is None or run["state"] == "finished":
             return run
         after = f" after {run['id']}"
+
+
+def _describe_commits(run: Any) -> str:
+    baseline = _shorten([run["baseline"]])
+    return f"{_shorten(run['contenders'])} against {baseline}" if run["contenders"] else baseline
 
 
 def _shorten(commits: list[Any]) -> str:

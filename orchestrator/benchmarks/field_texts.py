@@ -36,6 +36,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "start": _START,
         "env": "Environment variables for build and start; placeholders in braces are replaced.",
         "port": "A fixed port. Default: a free port, available as {port}.",
+        "working_dir": "The folder of the commit in which its commands run; default: the root.",
         "install": "Dependencies outside the source, in a separate folder: {installed}. Kept "
         "while steps, contents of files and programs stay the same.",
         "build": "Commands, each a list of arguments, executed once per commit; the result is "

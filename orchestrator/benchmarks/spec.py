@@ -96,10 +96,18 @@ class Subject(Process):
     """
 
     start: Command | None = None  # type: ignore[assignment]  # a plain Process requires it
+    working_dir: TreePath | None = None
     install: Install | None = None
     build: Annotated[list[Command], Field(max_length=20)] = []
     build_timeout_s: Annotated[float, Field(gt=0, le=7200)] = 900
     ready: Ready = Ready()
+
+    @field_validator("working_dir")
+    @classmethod
+    def _is_plain(cls, path: str | None) -> str | None:
+        if path is not None and {"", ".", ".."} & set(path.split("/")):
+            raise ValueError(f"expected a folder of the commit without . and .., got {path!r}")
+        return path
 
 
 class Spec(Strict):
@@ -171,8 +179,9 @@ class Spec(Strict):
         for name, value in unused.items():
             if data[name] == value:
                 del data[name]
-        if data["subject"].get("install") is None:
-            data["subject"].pop("install", None)
+        for name in ("install", "working_dir"):
+            if data["subject"].get(name) is None:
+                data["subject"].pop(name, None)
         return data
 
     @model_validator(mode="after")
@@ -361,12 +370,13 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
     command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
     yield Stage(texts=tuple(command), words=(*PROCESS_WORDS, "ca"))
     load = {name: getattr(spec.load, name) for name in REFERENCES}
-    given = tuple(
+    given = [
         (f"load.{name}", text)
         for name, text in load.items()
         if isinstance(text, str) and text.startswith("{")
-    )
-    yield Stage(texts=given, words=())
+    ]
+    given.append(("subject.working_dir", spec.subject.working_dir or ""))
+    yield Stage(texts=tuple(given), words=())
 
 
 def _list_process_texts(path: str, process: Process) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.job_hosts import JobHosts
+from orchestrator.dispatch.recipes import fill_working_dir
 from orchestrator.dispatch.stage import Facts, Stage
 from orchestrator.runs.models import HostRole
 
@@ -46,6 +47,7 @@ def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -
     subject = spec.subject
     return {
         "on": stage.job_hosts.get_role_label(HostRole.TARGET),
+        "working_dir": fill_working_dir(spec, parameters),
         "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": {key: fill(word, parameters) for key, word in subject.env.items()},
         "limits": build_limits(spec.limits.target, cpus.get(SERVER)),

@@ -26,6 +26,7 @@ class Recipe:
     timeout_s: float
     env: dict[str, str]
     install: dict[str, Any] | None
+    working_dir: str | None
     requires: dict[str, str]
     inputs: str
 
@@ -65,18 +66,27 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
     }
     machine = [facts.get(name) for name in ("system", "machine", "python")]
     programs = list_versions(facts, spec.requires)
-    install = _install(
-        subject.install, parameters, [env, machine, programs or _list_other_programs(facts)]
-    )
-    inputs = hash_value([steps, env, install, machine, programs, facts.get("languages")])
+    working_dir = fill_working_dir(spec, parameters)
+    around = [env, machine, programs or _list_other_programs(facts), working_dir]
+    install = _install(subject.install, parameters, around)
+    languages = facts.get("languages")
+    inputs = hash_value([steps, env, install, machine, programs, languages, working_dir])
     return Recipe(
         steps=steps,
         timeout_s=subject.build_timeout_s,
         env=env,
         install=install,
+        working_dir=working_dir,
         requires=dict(spec.requires),
         inputs=inputs[:16],
     )
+
+
+def fill_working_dir(spec: Spec, parameters: Mapping[str, Scalar]) -> str | None:
+    """Return the folder of the commit in which all commands of the subject run; None for its
+    root."""
+    working_dir = spec.subject.working_dir
+    return None if working_dir is None else fill(working_dir, parameters)
 
 
 def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
@@ -135,6 +145,7 @@ def _build_entry(
         "on": on,
         "path": path,
         "install": recipe.install,
+        "working_dir": recipe.working_dir,
         "steps": recipe.steps,
         "env": recipe.env,
         "timeout_s": recipe.timeout_s,

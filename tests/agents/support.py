@@ -173,6 +173,7 @@ def a_build(**changes: Any) -> dict[str, Any]:
         "on": ["a"],
         "path": [],
         "install": None,
+        "working_dir": None,
         "steps": [],
         "env": {},
         "timeout_s": 20,
@@ -244,6 +245,7 @@ def a_tool(path: str, **changes: Any) -> dict[str, Any]:
 def a_server(**changes: Any) -> dict[str, Any]:
     plain = {
         "on": "a",
+        "working_dir": None,
         "argv": ["{python}", "server.py", "{port}"],
         "env": {},
         "limits": limits(),

@@ -129,6 +129,15 @@ def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, world, monkeypatc
     assert (done.status, "there is no branch nosuch" in done.err) == (2, True)
 
 
+def test_one_commit_is_measured_without_a_baseline(pitwall, world):
+    words = build_run_args(world, baseline="")
+    done = pitwall(*words, "--alone")
+    assert (done.status, "against" in done.err) == (0, False)
+    assert [each.commit.sha for each in Run.objects.get().variants.all()] == [world.shas[1]]
+    done = pitwall(*words, "--contender", world.shas[2], "--alone")
+    assert (done.status, "--alone measures one commit; there are 2" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(("rule", "found"), [("merge-base:main", 1), ("newest-measured:main", 0)])
 def test_a_baseline_rule_is_resolved_by_the_server(pitwall, world, rule, found):
     """Only the first of three commits was measured; where the command runs there is no checkout."""

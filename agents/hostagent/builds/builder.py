@@ -11,7 +11,16 @@ from typing import NamedTuple, Optional
 
 from ..errors import AgentError, BuildFailed
 from ..files import append_file, remove_tree, write_bytes
-from ..paths import DONE, NOTE, StepDir, build_dir, get_tree_dir, read_install_name, resolve_below
+from ..paths import (
+    DONE,
+    NOTE,
+    StepDir,
+    build_dir,
+    get_tree_dir,
+    read_install_name,
+    resolve_below,
+    resolve_working_dir,
+)
 from ..sandbox.directories import Sandbox
 from ..step.plan import Build
 from . import installs
@@ -109,7 +118,11 @@ def _run_steps(commands: BuildCommands, name: Optional[str]) -> None:
     """Run the build steps, and store their output next to the tree."""
     root, build, log = commands.step.root, commands.build, commands.log
     installed = installs.build_placeholders(root, build.tree)
-    commands = commands._replace(placeholders={**commands.placeholders, **installed})
+    try:
+        folder = resolve_working_dir(get_tree_dir(root, build.tree), build.working_dir)
+    except AgentError as error:
+        raise BuildFailed(error.message) from error
+    commands = commands._replace(folder=folder, placeholders={**commands.placeholders, **installed})
     began = log.stat().st_size
     commands.sandbox.open(build.tree)
     with _protect_install(commands, name):
@@ -131,7 +144,9 @@ def _protect_install(commands: BuildCommands, name: Optional[str]) -> Iterator[N
 
 def _hash_source(build: Build, installed: Optional[str], tree_digest: str) -> str:
     """Return the digest of what the build is made from."""
-    made_from = [tree_digest, installed, build.steps, sorted(build.env.items())]
+    made_from = [
+        tree_digest, installed, build.working_dir, build.steps, sorted(build.env.items()),
+    ]  # fmt: skip
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()
 
 

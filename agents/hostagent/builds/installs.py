@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import BuildFailed
 from ..files import append_file, remove_tree, write_bytes
-from ..paths import DONE, install_dir, read_install_name
+from ..paths import DONE, install_dir, read_install_name, resolve_below
 from ..protocol import WHOLE_COMMIT
 from ..sandbox.directories import Sandbox
 from .build_steps import BuildCommands, Heartbeat
@@ -72,12 +72,15 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
     remove_tree(folder)
     content.mkdir(parents=True)
     inputs.copy(source)
+    working_dir = commands.build.working_dir
+    work = source if working_dir is None else resolve_below(source, working_dir)
+    work.mkdir(parents=True, exist_ok=True)
     for place in (content, source):
         commands.sandbox.give(place)
     commands.sandbox.open_install(name)
     began = commands.log.stat().st_size
     own = commands._replace(
-        folder=source,
+        folder=work,
         placeholders={**commands.placeholders, "tree": source},
         home=commands.sandbox.environment(None),
     )

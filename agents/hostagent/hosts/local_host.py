@@ -11,11 +11,11 @@ from typing import Any, Optional, Union
 from ..builds import installs
 from ..builds.build_records import read_digests
 from ..builds.server_origin import ServerOrigin, find_problem_of_any
-from ..errors import AgentError, BuildFailed, TrialFailed
+from ..errors import AgentError, BadArgument, BuildFailed, TrialFailed
 from ..files import read_tail_bytes, read_tail_text, remove_tree, write_bytes
 from ..monitoring import environment
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
-from ..paths import StepDir, get_tree_dir
+from ..paths import StepDir, get_tree_dir, resolve_working_dir
 from ..platform.listening_sockets import find_listeners
 from ..platform.ports import find_free_port
 from ..platform.process_files import read_process_files
@@ -153,6 +153,13 @@ class LocalHost:
             raise AgentError(f"the plan of this host has no trial {trial_id}")
         return trial
 
+    @staticmethod
+    def _resolve_working_dir(tree: Path, server: Server) -> Path:
+        try:
+            return resolve_working_dir(tree, server.working_dir)
+        except BadArgument as error:
+            raise TrialFailed("server_did_not_start", error.message) from error
+
     def _start(
         self,
         trial: Trial,
@@ -180,8 +187,10 @@ class LocalHost:
             key: fill_placeholders([value], placeholders)[0] for key, value in program.env.items()
         }
         log = folder / log_name(name)
-        # A service may run on a host without a build.
-        cwd = tree if name == SERVER or tree.is_dir() else self.sandbox.cwd(folder)
+        if isinstance(program, Server):
+            cwd = self._resolve_working_dir(tree, program)
+        else:  # A service may run on a host without a build.
+            cwd = tree if tree.is_dir() else self.sandbox.cwd(folder)
         env = {**self.sandbox.environment(trial.tree), **env}
         own = build_child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
         child = _spawn(argv, own, cwd, log, program, name, self.sandbox.account)

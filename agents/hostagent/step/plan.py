@@ -41,7 +41,8 @@ class Install(NamedTuple):
 class Build(NamedTuple):
     """A build of a commit with one recipe. Its source is `archive` or `repository`.
 
-    `label`: the name of the recipe, only for events.
+    `label`: the name of the recipe, only for events. `working_dir`: the folder of the tree in which
+    all steps run; None = the tree itself.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Build(NamedTuple):
     on: tuple[str, ...]
     path: tuple[str, ...]
     install: Optional[Install]
+    working_dir: Optional[str]
     steps: tuple[tuple[str, ...], ...]
     env: Mapping[str, str]
     timeout_s: float
@@ -105,7 +107,10 @@ class Check(NamedTuple):
 
 
 class Server(NamedTuple):
+    """`working_dir`: the folder of the tree in which it starts; None = the tree itself."""
+
     on: str
+    working_dir: Optional[str]
     argv: tuple[str, ...]
     env: Mapping[str, str]
     limits: Limits

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+from pathlib import Path
+from typing import Optional
 
-from ..errors import BadPlan
+from ..errors import BadArgument, BadPlan
+from ..paths import resolve_below
 from .json_node import Node
 from .plan import (
     Check,
@@ -83,11 +86,22 @@ def _parse_path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...
 def _parse_server(node: Node, labels: tuple[str, ...]) -> Server:
     return Server(
         on=parse_label(node["on"], labels),
+        working_dir=parse_working_dir(node["working_dir"]),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
         limits=_parse_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
     )
+
+
+def parse_working_dir(node: Node) -> Optional[str]:
+    name = node.optional(Node.text)
+    if name is not None:
+        try:
+            resolve_below(Path("/"), name)
+        except BadArgument:
+            raise node.wrong("a folder of the commit, or null") from None
+    return name
 
 
 def _parse_services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
