@@ -38,10 +38,9 @@ class InterimAnalyses:
         self.newest: dict[int, CaseResult] = {}
         self._rows = rows
         self._cases = {case.pk: case for case in cases}
+        stored = StoredSpec(rows.spec)
         self._spec = ComparisonSpec(
-            primary={
-                case.pk: StoredSpec(rows.spec).list_case_metrics(case.parameters) for case in cases
-            },
+            primary={case.pk: stored.list_case_metrics(case.parameters) for case in cases},
             contenders={
                 each.position: each.commit.short_sha for each in rows.variants if each.position
             },
