@@ -22,26 +22,31 @@ from devstack.tools.supplies import SUPPLIES
 #: Program → how to install it (Debian's packages).
 INSTALL = {
     "bash": "apt-get install bash",
+    "cargo": "https://rustup.rs",
     "chromium": "apt-get install chromium",
     "curl": "apt-get install curl",
+    "gcc": "apt-get install gcc",
     "ghc": "apt-get install ghc",
     "ghz": "make tools",
     "git": "apt-get install git",
     "go": "https://go.dev/doc/install",
+    "gradle": "apt-get install gradle",
     "ip": "apt-get install iproute2",
     "h2load": "apt-get install nghttp2-client",
     "java": "apt-get install default-jdk-headless",
     "k6": "make tools",
     "nginx": "apt-get install nginx",
     "node": "apt-get install nodejs",
+    "npm": "apt-get install npm",
     "oha": "make tools, or cargo install oha",
     "python3": "apt-get install python3",
     "python3.9": "pyenv install 3.9",
     "sshd": "apt-get install openssh-server",
     "wrk": "apt-get install wrk",
 }
-#: CI skips the tests of these: one server of one suite does not justify a compiler this large.
-NOT_IN_CI = frozenset({"ghc"})
+#: CI skips the tests of these: one server of one suite, or one example, does not justify packages
+#: this large.
+NOT_IN_CI = frozenset({"ghc", "gradle", "npm"})
 _PREFIX = "missing program: "
 
 
