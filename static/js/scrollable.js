@@ -1,6 +1,6 @@
 // Makes scrollable elements without focusable content focusable, so that the arrow keys scroll them:
 // not every browser does that.
-const SCROLLABLE = ".scroll, .chosen-cases, pre";
+const SCROLLABLE = ".scroll, .chosen-cases, pre:not([aria-hidden])";
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 
 function updateFocusable(node) {

@@ -1,10 +1,13 @@
 """Writing a definition and choosing cases, in a real browser."""
 
+import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from orchestrator.benchmarks.models import Definition
+from tests.browser import page_checks
 from tests.browser.conftest import give_session
 from tests.runs.test_choosing_cases import MATRIX
 from tests.support.factories import DEFINITION, make_definition
@@ -98,6 +101,46 @@ def test_a_definition_starts_from_a_suite_of_the_catalogue(page: Page, world: Wo
     expect(page.get_by_role("heading", level=1)).to_contain_text("server/known-latency v1")
 
 
+def test_a_definition_starts_from_an_example(page: Page, world: World) -> None:
+    page.goto("/benchmarks/new?project=server")
+    page.get_by_label("Start from an example").select_option("gRPC")
+    page.get_by_role("button", name="Use this example").click()
+    expect(page.locator("main")).to_contain_text("names what to change for your repository")
+    expect(page.get_by_label("Start from an example")).to_have_value("grpc")
+    expect(page.get_by_label("Project")).to_have_value("server")
+    expect(page.locator("#review")).to_contain_text("Valid.")
+    assert [*page_checks.too_wide(page), *page_checks.violations(page)] == []
+
+    text = page.get_by_label("Definition (YAML)")
+    changed = text.input_value().replace("server.py", "greeter.py").replace("[1, 16]", "[1, 4, 16]")
+    text.fill(changed)
+    expect(page.locator("#review dt:has(a:text-is('Cases')) + dd")).to_have_text("3")
+    page.get_by_label("Short name").fill("greeter")
+    page.get_by_role("button", name="Save the benchmark").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("gRPC server/greeter v1")
+    saved = Definition.objects.get(benchmark__slug="greeter")
+    assert saved.spec["subject"]["start"][1] == "greeter.py"
+    assert saved.source == changed
+
+
+def test_an_example_is_used_without_scripts(
+    browser: Browser, world: World, live_server: Any
+) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    page = context.new_page()
+    give_session(page, live_server.url)
+    page.goto("/benchmarks/new")
+    page.get_by_label("Start from an example").select_option("Rust workspace")
+    page.get_by_role("button", name="Use this example").click()
+    expect(page.get_by_label("Definition (YAML)")).to_have_value(
+        re.compile("# For a server in a Cargo workspace")
+    )
+    page.get_by_label("Short name").fill("api")
+    page.get_by_role("button", name="Save the benchmark").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Rust workspace server/api v1")
+    context.close()
+
+
 def test_a_definition_is_checked_without_scripts(
     browser: Browser, world: World, live_server: Any
 ) -> None:
@@ -116,7 +159,8 @@ def test_a_definition_is_checked_without_scripts(
 def test_definition_pages_fit_a_narrow_screen(page: Page, world: World) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     for path in (HELLO, f"{HELLO}diff", "/catalogue/", "/catalogue/hello-redis/",
-                 "/projects/server/import", "/benchmarks/new?suite=hello"):  # fmt: skip
+                 "/projects/server/import", "/benchmarks/new?suite=hello",
+                 "/benchmarks/new?example=grpc"):  # fmt: skip
         page.goto(path)
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, f"{path} is {wider} pixels too wide"

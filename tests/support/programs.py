@@ -25,10 +25,12 @@ INSTALL = {
     "cargo": "https://rustup.rs",
     "chromium": "apt-get install chromium",
     "curl": "apt-get install curl",
+    "gcc": "apt-get install gcc",
     "ghc": "apt-get install ghc",
     "ghz": "make tools",
     "git": "apt-get install git",
     "go": "https://go.dev/doc/install",
+    "gradle": "apt-get install gradle",
     "ip": "apt-get install iproute2",
     "h2load": "apt-get install nghttp2-client",
     "java": "apt-get install default-jdk-headless",
@@ -42,8 +44,9 @@ INSTALL = {
     "sshd": "apt-get install openssh-server",
     "wrk": "apt-get install wrk",
 }
-#: CI skips the tests of these: one server of one suite does not justify a compiler this large.
-NOT_IN_CI = frozenset({"ghc"})
+#: CI skips the tests of these: one server of one suite, or one example, does not justify packages
+#: this large.
+NOT_IN_CI = frozenset({"ghc", "gradle", "npm"})
 _PREFIX = "missing program: "
 
 

@@ -33,7 +33,7 @@ DEFINITION = dedent(
 )
 
 
-def build_example() -> str:
+def build_default_text() -> str:
     return f"{build_schema_line()}{DEFINITION}"
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import load_suite
+from orchestrator.benchmarks.examples import load_example, load_examples
 from orchestrator.benchmarks.hidden_cases import load_former_cases, set_case_hidden
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Definition, Project
@@ -39,7 +40,8 @@ from orchestrator.web.benchmarks.forms import (
     BenchmarkForm,
     DefinitionForm,
     TrialForm,
-    build_example,
+    build_default_text,
+    build_schema_line,
 )
 from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
@@ -95,7 +97,8 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
 
 @for_member
 def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the form with an example, a suite of the catalogue (`?suite=`), or a proposal.
+    """Show the form with a short text, an example (`?example=`), a suite of the catalogue
+    (`?suite=`), or a proposal.
 
     `?inspect=` is the project whose repository is inspected for a proposal.
     """
@@ -119,6 +122,8 @@ def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
         "form": form,
         "review": _build_review(form),
         "suite": request.GET.get("suite", ""),
+        "examples": load_examples(),
+        "example": request.GET.get("example", ""),
         "wizard": wizard,
     }
     return render(request, "benchmarks/new.html", context, status=form.status)
@@ -218,9 +223,13 @@ def _try(member: Member, project: Project, slug: str, form: TrialForm) -> HttpRe
 
 
 def _build_initial(request: HttpRequest) -> dict[str, Any]:
-    suite = request.GET.get("suite", "")
+    suite, example = request.GET.get("suite", ""), request.GET.get("example", "")
     given = {"project": request.GET.get("project", ""), "slug": suite}
-    return {**given, "source": load_suite(suite).source if suite else build_example()}
+    if suite:
+        return {**given, "source": load_suite(suite).source}
+    if example:
+        return {**given, "source": f"{build_schema_line()}{load_example(example).source}"}
+    return {**given, "source": build_default_text()}
 
 
 def _build_review(form: DefinitionForm) -> Any:

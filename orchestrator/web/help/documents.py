@@ -24,7 +24,7 @@ from orchestrator.web import markdown
 FOLDER = settings.BASE_DIR / "docs"
 INDEX, README, GLOSSARY = "index.md", "README.md", "glossary.md"
 #: Other files that documents link to, as a browser shows them.
-_TEXTS = frozenset({".json", ".yml"})
+_TEXTS = frozenset({".json", ".yaml", ".yml"})
 #: Files with an address of their own.
 _ELSEWHERE = {
     "api/openapi.json": "/api/v1/openapi.json",

@@ -8,13 +8,14 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.benchmarks.catalogue import FILE, load_suite
+from orchestrator.benchmarks.examples import Example, load_examples
 from orchestrator.benchmarks.fetch_requests import UNKNOWN_AGAIN
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
 from tests.support.engine import ROOT
 from tests.support.factories import DEFINITION, commit_files
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.html_pages import elements, get_text
+from tests.support.html_pages import elements, get_text, values
 from tests.support.world import World
 
 HELLO = ("server", "hello")
@@ -140,6 +141,34 @@ def test_each_suite_is_shown_and_can_be_a_template(slug: str, world: World, alic
     assert form["source"].value() == suite.source
     data = {"project": "server", "slug": suite.slug, "source": suite.source}
     assert alice.post(reverse("benchmark-new"), data).status_code == 302
+
+
+@pytest.mark.parametrize("example", load_examples(), ids=lambda example: example.slug)
+def test_each_example_can_be_the_start_of_a_definition(
+    example: Example, world: World, alice: Client
+) -> None:
+    chosen = {"example": example.slug, "project": "server"}
+    page = alice.get(reverse("benchmark-new"), chosen)
+    fields = page.context["form"]
+
+    assert values(page, "select[name=example] option[selected]") == [example.slug]
+    assert values(page, "form[method=get] [name=project]") == ["server"]
+    schema, _, source = fields["source"].value().partition("\n")
+    assert schema.startswith("# yaml-language-server: $schema=")
+    assert source == example.source
+    assert fields["project"].value() == "server"
+    data = {"project": "server", "slug": example.slug, "source": fields["source"].value()}
+    assert alice.post(reverse("benchmark-new"), data).status_code == 302
+
+
+def test_the_form_offers_all_examples_and_no_unknown_one(world: World, alice: Client) -> None:
+    page = alice.get(reverse("benchmark-new"))
+    offered = values(page, "select[name=example] option")
+    assert offered == [example.slug for example in load_examples()]
+    assert elements(page, "select[name=example] option[selected]") == []
+    unknown = alice.get(reverse("benchmark-new"), {"example": "../definitions"})
+    assert unknown.status_code == 404
+    assert "there is no example ../definitions" in get_text(unknown).lower()
 
 
 def test_the_catalogue_is_listed(world: World, bob: Client) -> None:

@@ -58,6 +58,9 @@ def test_other_files_are_plain_text(client: Client) -> None:
     answer = client.get("/docs/ci/github/action.yml")
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert answer.content == (FOLDER / "ci" / "github" / "action.yml").read_bytes()
+    example = client.get("/docs/examples/fastapi.yaml")
+    assert example.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert example.content == (FOLDER / "examples" / "fastapi.yaml").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,3 @@
+module example.org/checksums
+
+go 1.22
