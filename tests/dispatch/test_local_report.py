@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api.schemas.comparisons import ComparisonOut
+from orchestrator.comparisons.same_builds import IdentifiedBuild
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.report import build_local_report
 from orchestrator.dispatch.here.rows import LocalRequest, LocalRows, build_rows
@@ -48,7 +49,7 @@ def cases_by_id(report: dict[str, Any]) -> dict[int, Any]:
 def test_a_local_comparison_has_the_form_of_the_api() -> None:
     rows = local_rows()
 
-    report = build_local_report(rows, measure_all(rows), ["on a laptop"])
+    report = build_local_report(rows, measure_all(rows), ["on a laptop"], ())
 
     ComparisonOut.model_validate(report)
     assert report["verdict"] == "regressed"
@@ -63,6 +64,16 @@ def test_a_local_comparison_has_the_form_of_the_api() -> None:
         assert case["latency"] is None
 
 
+def test_a_local_comparison_says_that_both_commits_gave_the_same_build() -> None:
+    rows = local_rows()
+    builds = [
+        IdentifiedBuild(variant.commit.pk, ("", "r"), "digest", "source")
+        for variant in rows.variants
+    ]
+    report = build_local_report(rows, measure_all(rows), [], builds)
+    assert "Both commits gave the same build, byte for byte" in report["notes"][0]
+
+
 def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
     rows = local_rows()
     trials = measure_all(rows)
@@ -70,7 +81,7 @@ def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
     suspect = trial_id(rows, 1, 0, 5)
     trials[suspect] = MeasuredTrial(readings=trials[suspect].readings, reasons=("swapping: 4 MiB",))
 
-    report = build_local_report(rows, trials, [])
+    report = build_local_report(rows, trials, [], ())
 
     first = cases_by_id(report)[1]
     assert (first["excluded_blocks"], first["suspect_blocks"]) == (1, 1)
@@ -86,7 +97,7 @@ def test_a_case_without_trials_is_inconclusive() -> None:
         for variant in (0, 1):
             del trials[trial_id(rows, 2, variant, number)]
 
-    cases = cases_by_id(build_local_report(rows, trials, []))
+    cases = cases_by_id(build_local_report(rows, trials, [], ()))
 
     assert cases[1]["verdict"] == "regressed"
     assert cases[2]["verdict"] == "inconclusive"
@@ -96,7 +107,7 @@ def test_a_case_without_trials_is_inconclusive() -> None:
 def test_one_commit_alone_has_values_instead_of_changes() -> None:
     rows = local_rows("a")
 
-    report = build_local_report(rows, measure_all(rows), [])
+    report = build_local_report(rows, measure_all(rows), [], ())
 
     assert report["contender"] is None
     for case in report["cases"]:
