@@ -10,8 +10,8 @@ import pytest
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.runs.models import Build, Run, Trial
-from tests.support.engine import Engine, running_engine, server
-from tests.support.factories import Personas, make_definition, make_local_host, make_project
+from tests.support.engine import Engine, assert_measured, running_engine, server
+from tests.support.factories import Personas, make_definition, make_project, make_shared_host
 from tests.support.factories import make_run as run_of
 
 pytestmark = pytest.mark.engine
@@ -72,7 +72,7 @@ def measure(team: Personas, tmp_path: Path, *, files: str, step: str) -> Run:
     project, shas = make_project(team.alice, tmp_path / "origin", versions)
     source = DEFINITION.replace("FILES", files).replace("STEP", step)
     make_definition(team.alice, project, source=source)
-    make_local_host(team.alice)
+    make_shared_host(team.alice)
     return run_of(team.alice, shas)
 
 
@@ -84,7 +84,7 @@ def test_each_commit_is_measured_with_the_package_of_its_own_source(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     run = engine.finish(measure(team, tmp_path, files='["."]', step=f'"{{python}}", {PIP}'))
-    assert run.state == "finished", run.message
+    assert_measured(run)
     ada, bob, same = (variant.commit for variant in run.variants.order_by("position"))
     kept = {
         trial.variant.commit_id: trial.provenance
