@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,15 @@ def test_the_request_before_the_load_checks_what_its_tool_cannot(
         ("duration_s: 1\n  expect: {statuses: 200}", "did you mean status"),
         (f"{WRK}\n  expect: {{status: 404}}", "wrk counts status 404 as an error"),
         (
+            "duration_s: 1\n  expect: {volatile: ['(']}",
+            "load.expect.volatile[0]: '(' is no regular expression of Python: missing )",
+        ),
+        (f"duration_s: 1\n  expect: {{volatile: [{'a' * 201}]}}", "load.expect.volatile[0]"),
+        (
+            "duration_s: 1\n  warmup_s: 0\n  protocol: h3\n  tls: true\n  expect: {volatile: []}",
+            "load.expect.volatile: needs a path, and another protocol than h3",
+        ),
+        (
             "duration_s: 1\n  tool: script\n  command: [run]\n  expect: {status: 200}",
             "a script reports itself what succeeded: leave expect out",
         ),
@@ -89,3 +99,31 @@ def test_an_expectation_that_cannot_be_checked_is_rejected(load: str, message: s
 
 def test_a_definition_without_an_expectation_keeps_its_digest() -> None:
     assert "expect" not in parse(DEFINITION).model_dump()["load"]
+    source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.6\n  expect: {status: 404}")
+    assert parse(source).model_dump()["load"]["expect"] == {"status": 404}
+
+
+def plan_checks(load: str, checks: str = "", more: str = "") -> list[dict[str, Any]]:
+    """Return the checks of the definition with these parts, in the plan of a round."""
+    source = DEFINITION.replace("warmup_s: 0.2", "").replace("duration_s: 0.6", load)
+    spec = parse(f"{source}{more}\nchecks: [{checks}]\n")
+    parameters = expand(spec)[0].parameters
+    (built,) = build_load_specs(spec, parameters)
+    return build_checks(spec, parameters, TOOLS[spec.load.tool], built)
+
+
+def test_only_requests_that_change_nothing_are_sent_during_the_load() -> None:
+    checks = "{path: /a}, {path: /b, method: POST}, {path: /c, method: HEAD}"
+    closed = "duration_s: 2\n  warmup_s: 0"
+    sampled = [each["during_load"] for each in plan_checks(closed, checks)]
+    assert sampled == [True, True, False, True]
+    # The load sends its own request anyway.
+    own = plan_checks(f"{closed}\n  method: POST\n  expect: {{volatile: ['[0-9]+']}}")[0]
+    assert (own["during_load"], own["volatile"]) == (True, ["[0-9]+"])
+
+
+def test_a_script_is_not_expected_to_send_the_request_of_the_load() -> None:
+    script = "duration_s: 2\n  warmup_s: 0\n  tool: script\n  command: [run]"
+    assert [each["during_load"] for each in plan_checks(script, "{path: /a}")] == [False, True]
+    client = plan_checks(script, "{path: /a}", "\nmeasured: client")
+    assert [each["during_load"] for each in client] == [False, False]

@@ -7,9 +7,9 @@ checks in between, and the answers are compared with those before and after the 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Optional
@@ -143,7 +143,7 @@ def build_request_id(check: Check) -> tuple[Optional[str], Headers]:
     """
     if check.name != OWN_CHECK or any(name.lower() == _ID_HEADER for name, _ in check.headers):
         return None, ()
-    request_id = uuid.uuid4().hex
+    request_id = os.urandom(16).hex()
     return request_id, ((_ID_HEADER, request_id),)
 
 

@@ -72,6 +72,29 @@ def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client)
     assert "request of the load after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
 
 
+def test_sampled_answers_and_their_notes_are_shown(trial: Trial, alice: Client) -> None:
+    seen = {
+        "check": "load", "when": "during", "count": 3, "problem": None, "protocol": "h1",
+        "status": 200, "length": 13, "encoding": "identity", "cached": True,
+    }  # fmt: skip
+    wrong = {
+        **seen,
+        "check": "1",
+        "count": 1,
+        "problem": "body 'a' instead of 'b'",
+        "cached": False,
+    }
+    answers = {"sent": 6, "unanswered": 2, "first_s": 0.5, "later_s": 0.001, "seen": [seen, wrong]}
+    provenance(trial, checks=[], answers=answers)
+    text = page_text(alice, trial)
+
+    assert "6 requests of the agent during the load, 2 without an answer" in text
+    assert "request of the load during ✓ 3 equal answers h1 200 13 identity" in text
+    assert "check 1 during ✕ body 'a' instead of 'b' h1 200 13 identity" in text
+    assert "The first answer took 500 ms, later ones before the load 1.00 ms." in text
+    assert "Headers of 3 of 4 sampled answers during the load say that a cache sent them." in text
+
+
 def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> None:
     fast = {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.004}
     slow = {"requests.rate": 350.0, "latency.p50": 0.02, "latency.p99": 0.25, "requests.errors": 3}
