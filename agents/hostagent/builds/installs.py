@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,8 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
         output = failed.output.replace(f"{source}/", "")
         message = _explain(failed.message, output, inputs, install.files)
         raise BuildFailed(message, failed.output) from failed
+    for place in (content, source):
+        _check_links(place, inputs)
     (folder / LOG).write_bytes(commands.log.read_bytes()[began:])
     try:
         for place in (content, source):
@@ -97,6 +100,22 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
     except OSError as error:  # such as a path that is too long
         raise BuildFailed(f"the installed files cannot be stored: {error}") from error
     write_bytes(folder / DONE, commands.sandbox.owner_note)
+
+
+def _check_links(place: Path, inputs: InstallInputs) -> None:
+    """Raise BuildFailed for a link to a file of the commit that the install steps could not see.
+
+    npm links the packages of a commit without reading them.
+    """
+    for entry in iterate_files(place):
+        if entry.is_link and not os.path.exists(entry.path):
+            target = os.path.join(os.path.dirname(entry.path), os.readlink(entry.path))
+            absent = inputs.find_absent(os.path.relpath(target, place))
+            if absent:
+                raise BuildFailed(
+                    f"the installed link {entry.name} leads to {absent[0]} of the commit, which "
+                    "subject.install.files does not name: name it there, or '.' for all files"
+                )
 
 
 def _explain(message: str, output: str, inputs: InstallInputs, files: tuple[str, ...]) -> str:

@@ -44,31 +44,33 @@ def iterate_files(tree: Path) -> Iterator[Entry]:
     """Yield the regular files and links below `tree`, sorted by name within each folder.
 
     Leaves out `.git` at the top, each `__pycache__`, and folders that the agent may not read.
-    Raises BuildFailed above MAX_ENTRIES.
+    Raises BuildFailed if another folder cannot be read, and above MAX_ENTRIES.
     """
     count, left = 0, [""]
     while left:
-        folder = left.pop()
-        try:
-            names = sorted(os.listdir(tree / folder))
-        except PermissionError:
-            continue
         folders = []
-        for name in names:
+        for entry in _list_folder(tree, left.pop()):
             count += 1
             if count > MAX_ENTRIES:
                 raise BuildFailed(f"{tree.name} has more than {MAX_ENTRIES:,} files and folders")
-            relative = os.path.join(folder, name)
-            path = os.path.join(tree, relative)
-            status = os.lstat(path)
-            if stat.S_ISDIR(status.st_mode):
-                if name != _SKIPPED_FOLDER and relative != _SKIPPED_AT_TOP:
-                    folders.append(relative)
-            elif relative != _SKIPPED_AT_TOP and (
-                stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
-            ):
-                yield Entry(path, relative, status)
+            if stat.S_ISDIR(entry.status.st_mode):
+                folders.append(entry.name)
+            elif stat.S_ISREG(entry.status.st_mode) or entry.is_link:
+                yield entry
         left += reversed(folders)
+
+
+def _list_folder(tree: Path, folder: str) -> Iterator[Entry]:
+    try:
+        for name in sorted(os.listdir(tree / folder)):
+            relative = os.path.join(folder, name)
+            if name != _SKIPPED_FOLDER and relative != _SKIPPED_AT_TOP:
+                path = os.path.join(tree, relative)
+                yield Entry(path, relative, os.lstat(path))
+    except PermissionError:
+        return
+    except OSError as error:  # such as a path that is too long
+        raise BuildFailed(f"a folder of {tree.name} cannot be read: {error}") from error
 
 
 def compute_tree_digest(tree: Path, heartbeat: Heartbeat) -> str:

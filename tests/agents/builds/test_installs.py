@@ -325,6 +325,31 @@ def test_a_build_step_that_removes_the_shared_install_fails(host: AgentHost) -> 
     assert step.only("round_done")
 
 
+NEST = """
+import os, sys
+os.chdir(sys.argv[1])
+for _ in range(30):
+    os.mkdir("x" * 200)
+    os.chdir("x" * 200)
+"""
+
+
+@pytest.mark.parametrize("place", ["{tree}", "{installed}"])
+def test_folders_that_are_too_deep_to_be_read_fail_only_their_build(
+    place: str, host: AgentHost
+) -> None:
+    nesting = a_build(
+        id="c0ffee-w",
+        tree="builds/c0ffee-w",
+        install=recipe(),
+        steps=[["{python}", "-c", NEST, place]],
+    )
+    step = measure(host, "a1-r1", nesting, a_build(install=recipe()))
+    assert "File name too long" in step.only("build_failed")["message"]
+    assert step.only("trial_done")["trial"] == "t2", step.events
+    assert counts(host) == ["x"]
+
+
 def test_a_build_that_needs_a_changed_install_gets_a_new_one(host: AgentHost) -> None:
     changing = a_build(
         id="c0ffee-w",
