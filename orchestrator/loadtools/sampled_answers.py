@@ -149,7 +149,7 @@ def _check_closed_connections(evidence: Evidence) -> Reason | None:
 def describe_first_answer(answers: Mapping[str, Any]) -> list[str]:
     """Return notes about caches and a slow first answer; they are no reasons against a trial.
 
-    A cache may be what is measured, and the start of most servers slows their first answer.
+    A cache may be the subject of a benchmark. Most servers do initial work for their first answer.
     """
     notes = []
     first_s, later_s = answers.get("first_s"), answers.get("later_s")

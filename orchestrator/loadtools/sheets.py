@@ -19,7 +19,7 @@ same sheet rejects definitions that the tool cannot execute. The page *Load tool
 [known values](definitions.md#known). `manage.py loadtools > docs/load-tools.md` writes this page.
 
 Values that a tool does not report are unknown, never 0. *Does not detect itself* lists false
-answers that Pitwall detects with [requests of its own](validity.md#sampled-answers) instead.
+answers that only the [requests of the agent](validity.md#sampled-answers) detect.
 [script-tool.md](script-tool.md) describes the input and output of `script`.
 [configuration.md](configuration.md#on-a-developers-machine) describes how to install the tools.
 

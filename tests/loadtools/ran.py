@@ -21,7 +21,7 @@ def ran(name: str, spec: LoadSpec, port: int, folder: Path) -> Ran:
     """The protos of this folder are the built tree, and 100/s is the rate of a search."""
     left = run(name, spec, port, folder, {"tree": str(PROTOS), "probe_rate": "100"})
     assert left.rc == 0, left.stderr
-    rows = read_rows(name, left)
+    rows = read_rows(name, left, spec.good_statuses)
     result = build_result(left, rate=100.0)
     return Ran(TOOLS[name].parse(spec, left.out.read_bytes(), rows, result), rows, left.stderr)
 

@@ -20,7 +20,7 @@ KEPT_BYTES = 32 << 20
 #: How long the comparisons with the expectations may take at the end of a pass, and one of them.
 JUDGE_S = 30.0
 _ONE_S = 5.0
-#: Headers in which caches report a hit.
+#: Headers with which caches report a hit.
 _CACHE_HEADERS = ("x-cache", "cache-status", "cf-cache-status")
 
 

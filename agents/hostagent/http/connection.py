@@ -63,7 +63,7 @@ class Connection:
             return True
 
     def abort(self) -> None:
-        """End the operation in which another thread waits, with an OSError there."""
+        """End the current operation of another thread, with an OSError there."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 

@@ -33,7 +33,7 @@ _ID_HEADER = "x-request-id"
 
 
 class AnswerSampler:
-    """A context in which a thread samples answers, from `begin` to `end`.
+    """Samples answers in a thread, from `begin` to `end` or to the end of the context.
 
     `rate`: requests per second of an open load, None of a closed one with `at_once` requests.
     """
@@ -62,7 +62,7 @@ class AnswerSampler:
         self._is_empty = not checks
 
     def begin(self) -> None:
-        """Start once the load tool runs: no process should be started beside a thread."""
+        """Start. Call it when the load tool runs, because starting a process needs one thread."""
         if self._thread is None and not self._is_empty:
             self._thread = threading.Thread(target=self._run, name="answers", daemon=True)
             self._thread.start()

@@ -16,6 +16,7 @@ from tests.agents.support import (
     a_load,
     a_plan,
     a_ready,
+    a_search,
     a_server,
     a_trial,
 )
@@ -140,8 +141,10 @@ def test_headers_of_caches_are_recognised(headers: dict[str, str], cached: bool)
     assert list_seen(log)[0]["cached"] is cached
 
 
-def measure(host: AgentHost, lie: str, character: str = "liar") -> dict[str, Any]:
-    """Return ANSWERS of one load on a server that tells this lie."""
+def run_trial(
+    host: AgentHost, lie: str, character: str = "liar", search: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return result.json of a trial of a server that tells this lie."""
     source = (SERVERS / "false_answers.py").read_text()
     host.send_source({"server.py": source, "character": character})
     path = host.send_tool(TOOL)
@@ -156,10 +159,16 @@ def measure(host: AgentHost, lie: str, character: str = "liar") -> dict[str, Any
         ready=a_ready(path="/"),
         checks=checks,
         loads=[a_load(argv=["{tool}", "{out}", "{rows}", "{port}"])],
+        search=search,
     )
     step = host.run_round(a_plan(trial))
     assert step.named("trial_done"), step.events
-    (load,) = step.file("t1", "result.json")["loads"]
+    return dict(step.file("t1", "result.json"))
+
+
+def measure(host: AgentHost, lie: str, character: str = "liar") -> dict[str, Any]:
+    """Return ANSWERS of the only load of `run_trial`."""
+    (load,) = run_trial(host, lie, character)["loads"]
     return dict(load["answers"])
 
 
@@ -196,3 +205,14 @@ def test_a_connection_that_ends_without_notice_is_seen(host: AgentHost) -> None:
 def test_the_first_answer_may_be_that_of_the_readiness(host: AgentHost) -> None:
     answers = measure(host, "caches")
     assert answers["first_s"] > answers["later_s"] > 0
+
+
+@pytest.mark.parametrize(("character", "passed"), [("liar", False), ("honest", True)])
+def test_a_probe_with_wrong_answers_is_not_passed(
+    host: AgentHost, character: str, passed: bool
+) -> None:
+    search = a_search(("latency.p99", "<", 10.0), low=1000.0, max_probes=1)
+    (probe,) = run_trial(host, "forgets", character, search)["search"]["probes"]
+    assert (probe["load"], probe["passed"]) == (0, passed)
+    expected = "latency.p99" if passed else "wrong answer: body 'Hello, World!' instead of 'item 7'"
+    assert probe["reason"].startswith(expected)

@@ -108,7 +108,7 @@ def test_another_body_than_defined_makes_the_trial_invalid(lab: Laboratory, decl
 
 
 def test_answers_from_a_cache_are_noted(lab: Laboratory, declared: Run) -> None:
-    """A cache may be what is measured, so this is no reason against the trial."""
+    """A cache may be the subject of a benchmark, so this is no reason against the trial."""
     liar, _ = lab.pair(declared, lie="caches")
     (note,) = describe_first_answer(liar.provenance["answers"])
     assert note.startswith("The first answer took 3")
