@@ -26,8 +26,8 @@ class ListeningSocket(NamedTuple):
 def find_listeners(child: Child, address: str, port: int) -> Optional[set[int]]:
     """Return the processes of the child that listen on the port; None if unknown.
 
-    Empty if another program listens there as well: the kernel can give two programs the same free
-    port before they listen, and only one of them gets it in the end.
+    Empty if another program listens there as well. The kernel can give two programs the same free
+    port before they listen; only one of them gets it in the end.
     """
     if not HAS_PROC:
         return None
