@@ -25,7 +25,11 @@ class MissingError(Exception):
 
 def programs() -> dict[str, str]:
     """Return the paths of Chromium, node and npm. MissingError names what is missing."""
-    paths = {"chromium": find_chromium(), "node": shutil.which("node"), "npm": shutil.which("npm")}
+    paths = {
+        "chromium": find_chromium(shell=False),
+        "node": shutil.which("node"),
+        "npm": shutil.which("npm"),
+    }
     missing = [name for name, path in paths.items() if path is None]
     if missing:
         raise MissingError(

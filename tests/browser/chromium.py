@@ -14,8 +14,16 @@ ARGUMENTS = [
 ]
 
 
-def find_chromium() -> str | None:
-    """The path of a Chromium: PITWALL_TEST_CHROMIUM, else what is on the PATH; None if none is."""
+_SHELL = "chromium-headless-shell"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def find_chromium(*, shell: bool = True) -> str | None:
+    """The path of a Chromium: PITWALL_TEST_CHROMIUM, else what is on the PATH; None if none is.
+
+    `shell`: prefer the headless shell. It has the same engine without the user interface of the
+    browser. With it, browser tests take a third less CPU time.
+    """
     named = os.environ.get("PITWALL_TEST_CHROMIUM")
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    names = (_SHELL, *_BROWSERS) if shell else _BROWSERS
     return named or next((path for name in names if (path := shutil.which(name))), None)
