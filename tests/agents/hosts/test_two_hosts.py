@@ -224,9 +224,9 @@ def test_both_hosts_end_when_the_lead_is_stopped(pair: Pair) -> None:
 
 def test_a_round_continues_while_only_the_lead_is_polled(pair: Pair) -> None:
     """A follower that nobody looks at is kept alive by its lead's signs of life."""
-    trial = a_far_trial(pair.a.send_tool(), cooldown_s=4.0)
-    follower, port = pair.follow(trial, silence_s=2.0)
-    lead = pair.lead(port, trial, silence_s=2.0)
+    trial = a_far_trial(pair.a.send_tool(), cooldown_s=8.0)
+    follower, port = pair.follow(trial, silence_s=4.0)
+    lead = pair.lead(port, trial, silence_s=4.0)
     lead.await_end()
     follower.await_end()
     assert follower.events[-1]["event"] == "round_done", follower.events
