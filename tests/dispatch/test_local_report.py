@@ -130,7 +130,7 @@ def test_each_case_of_a_mixed_matrix_is_judged_by_its_own_loop() -> None:
         )
         for trial in rows.trials
     }
-    report = build_local_report(rows, trials, [])
+    report = build_local_report(rows, trials, [], ())
     verdicts = {
         case["case"]["parameters"]["loop"]: (case["verdict"], case["open_loop"])
         for case in report["cases"]

@@ -14,12 +14,12 @@ from tests.support.factories import (
     DEFINITION,
     Personas,
     make_definition,
+    make_local_host,
     make_project,
     make_run,
-    make_shared_host,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
 #: Of nine commits the fifth waits longer for each request; the fourth to sixth are not measured.
 CULPRIT = 4
@@ -27,7 +27,7 @@ MEASURED_PLACES = (0, 1, 2, 6, 7, 8)
 
 
 def versions() -> list[dict[str, str]]:
-    # Waiting takes its time on a busy machine, too: other tests run next to this one.
+    # Waiting takes the same time on a busy machine.
     return [
         {**server(wait_s=0.03 if number >= CULPRIT else 0.01), "version": str(number)}
         for number in range(9)
@@ -41,7 +41,7 @@ def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_pat
         "warmup_s: 0.2", "warmup_s: 0.1"
     )
     make_definition(team.alice, project, source=source)
-    make_shared_host(team.alice)
+    make_local_host(team.alice)
 
     measured = make_run(team.alice, [shas[place] for place in MEASURED_PLACES], rounds=3)
     assert engine.finish(measured).state in MEASURED
