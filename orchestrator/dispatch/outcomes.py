@@ -70,7 +70,9 @@ def _describe_invalid_trials(job: Job) -> Iterator[str]:
         f"{each.title} ({format_items(each.trials, 'trial')})" for each in issues[:MAX_ISSUES]
     )
     more = f" and {len(issues) - MAX_ISSUES} more reasons" if len(issues) > MAX_ISSUES else ""
-    yield f"no usable data: all {format_items(len(invalid), 'trial')} are invalid: {why}{more}"
+    count = len(invalid)
+    which = "the only trial is" if count == 1 else f"all {count} trials are"
+    yield f"no usable data: {which} invalid: {why}{more}"
 
 
 def _describe_decided_cases(job: Job, without: Collection[int]) -> list[str]:

@@ -26,10 +26,17 @@ def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
     new = NewGolden(benchmark="hello", commit=commit, every_hours=1)
     check = set_golden(member=team.alice, host_id=Host.objects.get().pk, new=new)
     golden.advance_golden_checks(utc_now())
-    check.refresh_from_db()
+
+    def is_started() -> bool:
+        # A tick of the engine may start it at the same time.
+        check.refresh_from_db()
+        return check.last_run is not None
+
+    engine.wait_for(is_started)
     assert check.last_run is not None
     engine.finish(check.last_run)
     golden.advance_golden_checks(utc_now())
+    engine.wait_for(lambda: GoldenOutcome.objects.filter(run=check.last_run).exists())
     return GoldenOutcome.objects.get(run=check.last_run)
 
 

@@ -79,6 +79,7 @@ def test_a_stop_of_the_stack_costs_no_attempt_and_no_build(
     assert any(each.step.endswith("-i1") for each in steps)
 
 
+@pytest.mark.slow
 def test_a_round_on_another_machine_goes_on_while_the_workers_are_stopped(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from tests.chaos.own_servers import own_postgres, own_redis
 from tests.support.engine import ROOT
 from tests.support.served import Served, served
 
-#: Long enough for two ticks of the pump.
+#: Long enough for several ticks of the pump.
 AWAY_S = 12
 PATIENCE_S = 90
 #: Of one process, about each of the two servers: away, back, and what its library adds.
@@ -75,7 +75,7 @@ def ask(web: Served, seconds: float) -> None:
 
 @contextmanager
 def celery(log: Path, kind: str, environment: dict[str, str]) -> Iterator[None]:
-    argv = [sys.executable, "-m", "celery", "-A", "orchestrator.config", kind, "-l", "info"]
+    argv = [sys.executable, "-m", "celery", "-A", "tests.support.quick_ticks", kind, "-l", "info"]
     more = ["-s", str(log.with_suffix(".schedule")), "--pidfile="] if kind == "beat" else []
     if kind == "beat":
         argv[-1] = "warning"

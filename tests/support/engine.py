@@ -65,6 +65,8 @@ SERVER = dedent(
     parser.add_argument("--bind", default="127.0.0.1")
     given = parser.parse_args()
     {start}
+    # The default of 5 overflows when a load tool connects.
+    ThreadingHTTPServer.request_queue_size = 64
     ThreadingHTTPServer((given.bind, given.port), Hello).serve_forever()
     """
 )

@@ -17,11 +17,10 @@ REPOSITORIES = Path(__file__).parent / "example_repositories"
 #: Without packages of others. The examples of a group share one engine.
 GROUPS = (
     ("client-library", "framework-and-application", "static-files"),
-    ("go-cgo", "rust-workspace"),
     ("node-monorepo",),
 )
 #: They need a package index, or take long.
-LONG = ("django-postgresql", "fastapi", "gradle-service", "grpc")
+LONG = ("django-postgresql", "fastapi", "go-cgo", "gradle-service", "grpc", "rust-workspace")
 #: The second repository of an example, as its definition names it.
 _APPLICATION = "https://git.example.org/team/application.git"
 _SHORTER = {
