@@ -11,7 +11,7 @@ from .terminal import clean_text, cut_tail
 
 #: The server stores more; a build shows the last output of so many cases.
 MAX_CASES, MAX_LINES, MAX_CHARACTERS = 10, 20, 4000
-NO_DATA = "no_data"
+NO_DATA_STATE = "no_data"
 SERVER_LOG = "server.log"
 
 
@@ -24,7 +24,7 @@ def load_failed_cases(client: Client, run: Any) -> list[dict[str, Any]]:
     trials: list[Any] = []
     if any(job["trials_failed"] for job in run["jobs"]):
         trials += _list_trials(client, run, {"state": "failed", "invalid": "true"})
-    if run["state"] == NO_DATA:
+    if run["state"] == NO_DATA_STATE:
         trials += _list_trials(client, run, {"validity": "invalid"})
     newest: dict[tuple[str, ...], Any] = {}
     for trial in sorted(trials, key=lambda each: str(each["ended_at"] or ""), reverse=True):

@@ -9,7 +9,7 @@ from typing import Any, Optional
 from .bar import Progress
 from .client import Client
 from .errors import NoDataError, RunEndError, RunFailedError, TimedOutError
-from .failures import NO_DATA, load_failed_cases, render_failed_cases
+from .failures import NO_DATA_STATE, load_failed_cases, render_failed_cases
 from .units import format_duration
 
 #: Seconds that the server may wait before it responds; a progress bar polls more often.
@@ -63,9 +63,9 @@ def wait_for_end(
 
 def _build_end_error(run: Any, failed_cases: list[dict[str, Any]]) -> RunEndError:
     why = f": {run['message']}" if run["message"] else ""
-    ends = {"failed": "failed", "cancelled": "was cancelled", NO_DATA: "has no usable data"}
+    ends = {"failed": "failed", "cancelled": "was cancelled", NO_DATA_STATE: "has no usable data"}
     message = f"the run {ends[run['state']]}{why}; see {run['web_url']}"
-    kind = NoDataError if run["state"] == NO_DATA else RunFailedError
+    kind = NoDataError if run["state"] == NO_DATA_STATE else RunFailedError
     return kind(message, run, failed_cases)
 
 

@@ -83,8 +83,7 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
 
 
 def fill_working_dir(spec: Spec, parameters: Mapping[str, Scalar]) -> str | None:
-    """Return the folder of the commit in which all commands of the subject run; None for its
-    root."""
+    """Return the working directory of the subject's commands; None for the root of the commit."""
     working_dir = spec.subject.working_dir
     return None if working_dir is None else fill(working_dir, parameters)
 

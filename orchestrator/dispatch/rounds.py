@@ -46,7 +46,7 @@ SILENCE_S = 600.0
 def build_step_id(job: Job, *, back: int = 0) -> str:
     """Return the name of the current round on hosts, or `back` attempts earlier.
 
-    A round that continues after an interruption is a step of its own.
+    A round that continues after an interruption is another step.
     """
     again = f"-i{job.interruptions}" if job.interruptions else ""
     return f"a{job.attempt - back}-r{job.round}{again}"

@@ -172,6 +172,13 @@ def load_primary_values(
     }
 
 
+def select_primary_values(trial: Trial, values: Mapping[str, float]) -> dict[str, float]:
+    """Return those of the trial's `values` that decide its case."""
+    spec = _load_spec(trial.job.run)
+    own = spec.list_case_metrics(trial.case.parameters) if spec else ()
+    return {key: values[key] for key in own if key in values}
+
+
 def _load_case_metrics(run: Run, cases: Collection[int]) -> dict[int, tuple[str, ...]]:
     spec = _load_spec(run)
     rows = Case.objects.filter(pk__in=cases).values_list("pk", "parameters")

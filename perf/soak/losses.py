@@ -13,6 +13,7 @@ from django.db.models import F, Sum
 from devstack.processes import map_parents
 from orchestrator.results.models import Point, Reading
 from orchestrator.runs.models import HostLease, Job, Run, Trial
+from orchestrator.runs.states import RunState
 from perf.harness.ssh_hosts import Fleet
 from perf.soak.faults import belongs_to_host
 from tests.support.journals import read_journals
@@ -45,7 +46,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     return {
         "runs": len(list(requested)),
         "runs_not_finished": Run.objects.filter(pk__in=list(requested))
-        .exclude(state__in=("finished", "no_data"))
+        .exclude(state__in=(RunState.FINISHED, RunState.NO_DATA))
         .count(),
         "trials": ours.count(),
         "trials_measured": len(measured),

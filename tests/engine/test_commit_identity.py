@@ -13,24 +13,13 @@ from orchestrator.runs.models import Build, Run, Trial
 from tests.support.engine import Engine, assert_measured, running_engine, server
 from tests.support.factories import Personas, make_definition, make_project, make_shared_host
 from tests.support.factories import make_run as run_of
+from tests.support.python_package import PYPROJECT
 
 pytestmark = pytest.mark.engine
 
 #: Answers with the name in the installed package; the folder of the commit is not searched.
 SERVER = server(body="WHO", start="sys.path.pop(0)\nimport greeter")["server.py"].replace(
     "'WHO'", "greeter.WHO"
-)
-PROJECT = dedent(
-    """\
-    [build-system]
-    requires = ["setuptools"]
-    build-backend = "setuptools.build_meta"
-    [project]
-    name = "greeter"
-    version = "1"
-    [tool.setuptools]
-    py-modules = ["greeter"]
-    """
 )
 DEFINITION = dedent(
     """\
@@ -54,7 +43,7 @@ PIP = '-m, pip, install, --no-deps, --no-build-isolation, --no-index, --target, 
 def a_version(who: str) -> dict[str, str]:
     return {
         "greeter.py": f"WHO = {who!r}\n",
-        "pyproject.toml": PROJECT,
+        "pyproject.toml": PYPROJECT,
         "requirements.txt": "",
         "server.py": SERVER,
     }

@@ -107,7 +107,7 @@ class Check(NamedTuple):
 
 
 class Server(NamedTuple):
-    """`working_dir`: the folder of the tree in which it starts; None = the tree itself."""
+    """`working_dir`: it starts in this folder of the tree; None = the tree itself."""
 
     on: str
     working_dir: Optional[str]

@@ -18,7 +18,7 @@ from orchestrator.api.schemas.common import (
 from orchestrator.loadtools.metrics import Metric, describe_latency_model
 from orchestrator.loadtools.model import Model
 from orchestrator.measurements.prices import Cost
-from orchestrator.measurements.run_numbers import load_primary_values
+from orchestrator.measurements.run_numbers import select_primary_values
 from orchestrator.measurements.selectors import ArtifactInfo, LoadSummary, TrialDetails
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -146,10 +146,10 @@ def build_trial_summary_out(trial: Trial, primary: Mapping[str, float]) -> Trial
 
 def build_trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
     trial = details.trial
-    _, values = load_primary_values(trial.job.run, {trial.pk: trial.case_id})
+    primary = select_primary_values(trial, details.values)
     return TrialOut(
-        **build_trial_summary_out(trial, values.get(trial.pk, {})).model_dump(),
-        hosts=details.trial.provenance.get("hosts") or {},
+        **build_trial_summary_out(trial, primary).model_dump(),
+        hosts=trial.provenance.get("hosts") or {},
         measurements=[
             _build_measurement_out(info, value, details.model)
             for info, value in details.measurements

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.agents.support import (
     a_server,
     a_trial,
 )
+from tests.support.python_package import PYPROJECT
 from tests.support.waiting import wait_until
 
 COUNT = "import sys; open(sys.argv[1] + '/count', 'a').write('x'); print('resolving', sys.argv[1])"
@@ -172,18 +172,7 @@ def test_programs_of_the_install_come_first_on_the_path(host: AgentHost, tmp_pat
 
 
 PACKAGE = {
-    "pyproject.toml": dedent(
-        """\
-        [build-system]
-        requires = ["setuptools"]
-        build-backend = "setuptools.build_meta"
-        [project]
-        name = "greeter"
-        version = "1"
-        [tool.setuptools]
-        py-modules = ["greeter"]
-        """
-    ),
+    "pyproject.toml": PYPROJECT,
     "setup.cfg": "",
 }
 #: The package is not next to this script, so Python finds only an installed one.
