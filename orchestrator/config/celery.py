@@ -29,6 +29,9 @@ from orchestrator.operations.process_life import begin_process, end_process
 from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
+# Celery would run Django's system checks and ignore what they return. They import all pages and the
+# API, which workers and beat do not serve.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "yes")
 
 use_this_transport()
 
