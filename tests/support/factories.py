@@ -257,12 +257,13 @@ def finish_run(
 
 def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> None:
     """Record the readings of one of our trials, and their points, as if it had just been stored."""
-    epoch = trial.job.host.changes.count()
     with transaction.atomic():
-        record([_measured(trial, readings, epoch=epoch, **changes)])
+        record([_measured(trial, readings, **changes)])
 
 
 def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> MeasuredRow:
+    if "epoch" not in changes:
+        changes["epoch"] = trial.job.host.changes.count()
     measured = {
         "id": trial.pk,
         "benchmark": trial.case.benchmark_id,
@@ -289,9 +290,17 @@ def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> No
     kept = load_values(Reading.objects.values_list("pk", flat=True))
     Point.objects.all().delete()
     Reading.objects.all().delete()
-    for trial in Trial.objects.filter(pk__in=kept).order_by("position"):
+    teams: dict[Any, list[MeasuredRow]] = {}
+    trials = Trial.objects.filter(pk__in=kept).select_related(
+        "case__benchmark__project", "variant", "job__host", "job__run__definition"
+    )
+    for trial in trials.order_by("position"):
         readings = {**kept[trial.pk], **(changed or {}).get(trial.pk, {})}
-        record_trial(trial, readings, validity=trial.validity)
+        row = _measured(trial, readings, validity=trial.validity)
+        teams.setdefault(trial.case.benchmark.project.team_id, []).append(row)
+    with transaction.atomic():
+        for rows in teams.values():
+            record(rows)
 
 
 def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
