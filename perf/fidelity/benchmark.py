@@ -11,15 +11,16 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
-from perf.fidelity import false_answers, known_latency, summary
+from perf.fidelity import false_answers, known_latency, overhead, summary
 from perf.fidelity.direct import DirectRunError, run_directly
 from perf.fidelity.extent import FULL, KNOWN_FULL, KNOWN_SHORT, SHORT, Extent, KnownExtent
 from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
@@ -33,7 +34,7 @@ from perf.harness.seed import make_account
 from perf.harness.service_cpu import Services
 
 NAME = "fidelity"
-PARTS = ("pairs", "false", "known")
+PARTS = ("pairs", "false", "known", "overhead")
 Pairs = dict[Load, list[Pair]]
 
 
@@ -69,9 +70,13 @@ class Bench:
         self._loads = loads
 
     def run(self, part: str, order: random.Random) -> PartResult:
-        if part == "pairs":
-            return self._compare_pairs(order)
-        return self._measure_known() if part == "known" else self._detect_false_answers()
+        measures: Mapping[str, Callable[[], PartResult]] = {
+            "pairs": partial(self._compare_pairs, order),
+            "false": self._detect_false_answers,
+            "known": self._measure_known,
+            "overhead": self._measure_overhead,
+        }
+        return measures[part]()
 
     def _compare_pairs(self, order: random.Random) -> PartResult:
         pairs = self._run_pairs(order)
@@ -95,6 +100,15 @@ class Bench:
             wanted=known_latency.build_requirements(errors),
             table=known_latency.format_table(errors),
             details=known_latency.list_details(errors),
+        )
+
+    def _measure_overhead(self) -> PartResult:
+        seconds = overhead.measure_overhead(self._pitwall, self._target)
+        return PartResult(
+            measured=overhead.get_measured(seconds),
+            wanted=overhead.build_requirements(),
+            table=overhead.format_table(seconds),
+            details={},
         )
 
     def _list_tools(self) -> list[str]:

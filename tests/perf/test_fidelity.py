@@ -34,3 +34,13 @@ def test_detected_false_answers_are_counted_for_every_tool():
     measured = run_benchmark("fidelity", "--part", "false", "--short", timeout_s=500)["measured"]
     assert measured.keys() == {f"{tool}_false_answers_detected" for tool in LOADS}
     assert all(0 <= value <= 1 for value in measured.values())
+
+
+def test_the_overhead_of_a_trial_is_reported():
+    measured = run_benchmark("fidelity", "--part", "overhead", timeout_s=300)["measured"]
+    assert measured.keys() == {
+        "overhead_per_trial_s",
+        "overhead_within_round_s",
+        "overhead_between_rounds_s",
+    }
+    assert all(value > 0 for value in measured.values())

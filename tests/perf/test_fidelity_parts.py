@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from agents.hostagent.readers.wrk import remove_corrections
 from orchestrator.benchmarks.load_specs import build_load_specs, get_tool
 from orchestrator.benchmarks.spec import from_data
+from orchestrator.runs.models import Trial
 from perf.fidelity.extent import FULL
 from perf.fidelity.loads import LOADS, build_files
-from perf.fidelity.pitwall import definition
+from perf.fidelity.overhead import compute_overhead
+from perf.fidelity.pitwall import PitwallError, definition
 from perf.fidelity.ratios import estimate_ratio
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import PrintedValues, read_h2load, read_oha
@@ -108,3 +111,27 @@ def printed(folder, *, stdout="", duration_s=1):
     return PrintedValues(
         out=folder / "out", rows=folder / "rows", stdout=stdout, duration_s=duration_s
     )
+
+
+def build_trials(*starts):
+    """Trials of rounds of two, started so many seconds after the first one; None: not started."""
+    first = datetime(2026, 11, 26, tzinfo=UTC)
+    return [
+        Trial(
+            position=position,
+            round=position // 2 + 1,
+            started_at=None if at is None else first + timedelta(seconds=at),
+        )
+        for position, at in enumerate(starts)
+    ]
+
+
+def test_the_overhead_is_the_time_between_starts_without_the_load():
+    overhead = compute_overhead(build_trials(0, 3, 6.5, 9.25))
+    assert overhead.within == pytest.approx((0.5, 0.25))
+    assert overhead.between == pytest.approx((1.0,))
+
+
+def test_the_overhead_of_a_trial_that_did_not_start_is_refused():
+    with pytest.raises(PitwallError, match="trial 2 was not started"):
+        compute_overhead(build_trials(0, None, 6.5))
