@@ -12,9 +12,9 @@ class GuardedTransport(ClosingTransport):
     def __init__(self, inner: Transport, claim: Claim) -> None:
         self._inner, self._claim = inner, claim
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         self._claim.check()
-        return self._inner.run(argv, timeout_s=timeout_s)
+        return self._inner.run(argv, timeout_s=timeout_s, stdin=stdin)
 
     def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         self._claim.check()

@@ -46,9 +46,10 @@ class Transport(Protocol):
     raised. Every verb may raise a HostError, whose `transient` says whether a retry may help.
     """
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
-        """Run a program in the work directory, without stdin or terminal, until its output ends.
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
+        """Run a program in the work directory, without a terminal, until its output ends.
 
+        `stdin` is its input, of some MiB at most; it is in no command line, file or message.
         A missing program ends with status 127, as in a shell; a status other than 0 is no error
         here. After `timeout_s` the program and its process group are stopped and
         CommandTimedOutError is raised. More than 8 MiB of stdout or of stderr is a HostError.

@@ -19,15 +19,17 @@ class DeadlineError(Exception):
     """The command did not end in time."""
 
 
-def build_command_line(argv: Sequence[str], work_dir: str) -> str:
+def build_command_line(argv: Sequence[str], work_dir: str, *, reads: bool = False) -> str:
     """Return the line that runs `argv` in `work_dir`, for any login shell.
 
+    With `reads` the command reads the input of the shell, otherwise it has none.
     It first prints the process group, so that the command can be stopped. This mark also separates
     the output from that of the login shell's start-up files. The shell stays, so that a signal
     becomes a status.
     """
+    source = "" if reads else " </dev/null"
     script = (
-        f'cd {shlex.quote(work_dir)} && echo "{_MARK} $$" && {shlex.join(argv)} </dev/null; exit $?'
+        f'cd {shlex.quote(work_dir)} && echo "{_MARK} $$" && {shlex.join(argv)}{source}; exit $?'
     )
     return f"exec /bin/sh -c {shlex.quote(script)}"
 

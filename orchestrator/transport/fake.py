@@ -47,7 +47,7 @@ class FakeTransport(ClosingTransport):
         """
         self._answers.insert(0, (tuple(start), list(answers)))
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """Return the next answer for this command. Raise AssertionError if there is none."""
         command = tuple(check_argv(argv))
         self._note("run", *command)

@@ -47,16 +47,16 @@ class LocalTransport(ClosingTransport):
             work_dir.parent.mkdir(parents=True, exist_ok=True)
             _make_folders(work_dir)
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """See Transport.run."""
         argv = check_argv(argv)
         try:
-            process = self._start(argv)
+            process = self._start(argv, stdin)
         except OSError as error:
             return _build_not_started(argv, error)
         with process, self._as_running(process):
             try:
-                return _wait_for_exit(process, time.monotonic() + timeout_s)
+                return _wait_for_exit(process, time.monotonic() + timeout_s, stdin)
             except HostError:
                 _stop(process)
                 raise
@@ -107,12 +107,12 @@ class LocalTransport(ClosingTransport):
         finally:
             self._running = None
 
-    def _start(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, argv: Sequence[str], stdin: bytes) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv,
             cwd=self._work_dir,
             env=_build_environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -146,9 +146,11 @@ def _build_not_started(argv: Sequence[str], error: OSError) -> CommandResult:
     return CommandResult(exit_status=status, stdout=b"", stderr=message.encode())
 
 
-def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> CommandResult:
+def _wait_for_exit(
+    process: subprocess.Popen[bytes], deadline: float, stdin: bytes
+) -> CommandResult:
     output = Output()
-    _read_all(process, output, deadline)
+    _read_all(process, output, deadline, stdin)
     status = process.wait(max(deadline - time.monotonic(), 0))
     return CommandResult(
         exit_status=status if status >= 0 else 128 - status,
@@ -157,10 +159,17 @@ def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> Command
     )
 
 
-def _read_all(process: subprocess.Popen[bytes], output: Output, deadline: float) -> None:
+def _read_all(
+    process: subprocess.Popen[bytes], output: Output, deadline: float, stdin: bytes
+) -> None:
+    """Read both outputs to their ends, and write the input meanwhile."""
     assert process.stdout is not None
     assert process.stderr is not None
+    left = memoryview(stdin)
     with selectors.DefaultSelector() as selector:
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
         selector.register(process.stdout, selectors.EVENT_READ, output.stdout)
         selector.register(process.stderr, selectors.EVENT_READ, output.stderr)
         while selector.get_map():
@@ -168,10 +177,26 @@ def _read_all(process: subprocess.Popen[bytes], output: Output, deadline: float)
             if not ready:
                 raise subprocess.TimeoutExpired(process.args, 0)
             for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    left = _write_some(key.fd, left)
+                    if not left:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
+                    continue
                 data = os.read(key.fd, _CHUNK_BYTES)
                 output.add(key.data, data)
                 if not data:
                     selector.unregister(key.fileobj)
+
+
+def _write_some(fd: int, data: memoryview) -> memoryview:
+    """Return what is left to be written; nothing if the program reads no more."""
+    try:
+        return data[os.write(fd, data) :]
+    except BlockingIOError:
+        return data
+    except OSError:
+        return data[:0]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

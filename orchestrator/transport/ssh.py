@@ -67,18 +67,19 @@ class SshTransport(ClosingTransport):
                 self._connection.close()
                 raise
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """See Transport.run."""
         argv = check_argv(argv)
         deadline = time.monotonic() + timeout_s
         output = Output()
-        line = build_command_line(argv, self._address.work_dir)
+        line = build_command_line(argv, self._address.work_dir, reads=bool(stdin))
         with (
             span("ssh run", address=self._address),
             self._receiving(_OUTPUT_BYTES),
             contextlib.closing(self._start(line, timeout_s)) as channel,
         ):
             try:
+                self._send(channel, stdin)
                 status = read_all(channel, output, deadline)
             except DeadlineError as error:
                 raise self._timed_out(argv, output, timeout_s) from error
@@ -148,6 +149,20 @@ class SshTransport(ClosingTransport):
         except _FILE_ERRORS as error:
             raise self._no_session(error) from error
         return channel
+
+    def _send(self, channel: paramiko.Channel, stdin: bytes) -> None:
+        """Send the input of a command and end it; DeadlineError if the host takes none."""
+        if not stdin:
+            return
+        try:
+            channel.sendall(stdin)
+            channel.shutdown_write()
+        except TimeoutError as error:
+            raise DeadlineError from error
+        except _FILE_ERRORS as error:
+            # A command that has ended takes no input: its output tells why.
+            if self._is_lost():
+                raise self._lost(error) from error
 
     def _no_session(self, error: Exception) -> HostError:
         if self._is_lost():

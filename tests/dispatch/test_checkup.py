@@ -28,7 +28,7 @@ class Machine:
     def __init__(self, says: Says) -> None:
         self._output = says
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
+    def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         return self._output(argv)
 
 

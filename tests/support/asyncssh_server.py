@@ -39,14 +39,16 @@ class Server(asyncssh.SSHServer):
 async def run_command(process: asyncssh.SSHServerProcess[bytes]) -> None:
     child = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", process.command or "exit 1"),
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
+    given = asyncio.create_task(pass_in(process.stdin, child.stdin))
     await asyncio.gather(
         pass_on(child.stdout, process.stdout), pass_on(child.stderr, process.stderr)
     )
+    given.cancel()
     status = await child.wait()
     if status < 0:
         process.exit_with_signal(signal.Signals(-status).name.removeprefix("SIG"))
@@ -60,6 +62,15 @@ async def pass_on(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes])
         with contextlib.suppress(OSError, asyncssh.Error):
             sink.write(data)
             await sink.drain()
+
+
+async def pass_in(source: asyncssh.SSHReader[bytes], sink: asyncio.StreamWriter) -> None:
+    """Pass on the input of a command, which may end without reading it."""
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while data := await source.read(65536):
+            sink.write(data)
+            await sink.drain()
+    sink.close()
 
 
 def drop_all() -> None:

@@ -74,6 +74,19 @@ def test_large_output_on_both_streams_is_read(transport: Transport) -> None:
     assert (done.exit_status, done.stdout, done.stderr) == (0, b"o" * 3_000_000, b"e" * 3_000_000)
 
 
+@pytest.mark.parametrize("size", [1, 300_000])
+def test_a_command_gets_its_input_and_its_end(transport: Transport, size: int) -> None:
+    stdin = b"\xff\x00\n" * size
+    program = "import sys; data = sys.stdin.buffer.read(); sys.stdout.buffer.write(data[::-1])"
+    done = transport.run(python(program), timeout_s=60, stdin=stdin)
+    assert (done.exit_status, done.stdout, done.stderr) == (0, stdin[::-1], b"")
+
+
+def test_a_command_that_does_not_read_its_input_ends_normally(transport: Transport) -> None:
+    done = transport.run(["sh", "-c", "echo done; exit 3"], timeout_s=60, stdin=b"x" * 100_000)
+    assert (done.exit_status, done.stdout) == (3, b"done\n")
+
+
 def test_a_command_has_no_stdin(transport: Transport) -> None:
     done = transport.run(["cat"], timeout_s=60)
     assert (done.exit_status, done.stdout) == (0, b"")
