@@ -60,6 +60,8 @@ undoes the tuning of a dead supervisor.
         {"user": {"name": ..., "uid": n, "gid": n}} if measured code can run as this user; else an
         error with the obstacle and its fix (sandbox/user.py)
     start JOB STEP
+        reads the secrets that the plan names from stdin: {"NAME": "value"}; they are kept in the
+        supervisor's memory and replaced by *** in all output
         starts a detached supervisor: {"pid": 123}; for a step that was started before it changes
         nothing: {"pid": ..., "already": true}; {"error": {"code": "busy"}} if another step holds
         host.lock
@@ -89,7 +91,7 @@ undoes the tuning of a dead supervisor.
 
 Plan (plan.json), the same for every host of the job except `self`, `tuning`, `run_as` and `tls`:
 
-    {"schema": 4, "job": "...", "step": "a1-r1",
+    {"schema": 5, "job": "...", "step": "a1-r1",
      "silence_s": 600,
      "self": "a", "lead": "a",
      "secret": "<64 hex digits>" | null,
@@ -168,6 +170,8 @@ INSTALL: {"key": "...", "files": ["requirements.txt"],
   contents exists. The steps run in a copy of `files`, which is {tree} for them. The output of the
   steps is in the build's log. A failed step is a failed build, and so is a build step that changes
   {installed}.
+
+Each "env" has the variables of processes: texts, or {"secret": NAME} for the value of a secret.
 
 LOAD: {"argv": ["{tool}", "...", "http://{address}:{port}/hello"], "env": {},
        "kind": "primer" | "warmup" | "measure", "wall_limit_s": 30.0, "warmup_s": 1.0,
@@ -284,7 +288,7 @@ for the k-th load, from the second on, tool-k.json and rows-k.json.
 
 result.json:
 
-    {"schema": 4, "trial": "...", "tree": "builds/<...>",
+    {"schema": 5, "trial": "...", "tree": "builds/<...>",
      "tool": {"name", "version", "sha256"}, "tool_cpus": n,
      "started_at": unix, "ended_at": unix, "wall_s": n,
      "port": 12345, "port_checked": bool, "build": BUILT, "server_argv": [...],
@@ -363,7 +367,7 @@ APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (non
 
 rows.json:
 
-    {"schema": 4,
+    {"schema": 5,
      "all": {"n": n, "percentiles": {"p10": s, ...}},
      "window": {"start_s": warmup_s, "end_s": s | null},
      "ok": {"value_us": [...], "count": [...]},
@@ -393,7 +397,10 @@ that began in it and ended in the window). A second without the end of a request
 is unknown, here too.
 """
 
-SCHEMA = 4
+SCHEMA = 5
+
+#: The fewest characters of a secret: a shorter one cannot be told from other text.
+SHORTEST_SECRET = 8
 
 #: In the files of an install: all files of the commit.
 WHOLE_COMMIT = "."

@@ -38,9 +38,10 @@ if "--version" not in sys.argv:
 
 
 class Pair:
-    """Both hosts, with the sources of one commit on `b`."""
+    """Both hosts, with the sources of one commit on `b`. `secrets`: what both get at the start."""
 
     def __init__(self, folder: Path) -> None:
+        self.secrets: dict[str, str] = {}
         self.a = AgentHost(folder / "a")
         self.b = AgentHost(folder / "b")
         self.b.send_source({"server.py": BOUND.format(extra="")})
@@ -58,14 +59,14 @@ class Pair:
 
     def follow(self, *trials: dict[str, Any], **changes: Any) -> tuple[Step, int]:
         """The follower's step, and the port on which it waits for its lead."""
-        step = self.b.start(self.plan("b", *trials, **changes))
+        step = self.b.start(self.plan("b", *trials, **changes), self.secrets)
         port: int = step.await_event("listening")["port"]
         return step, port
 
     def lead(self, port: int, *trials: dict[str, Any], **changes: Any) -> Step:
         plan = self.plan("a", *trials, **changes)
         plan["hosts"]["b"]["port"] = port
-        return self.a.start(plan)
+        return self.a.start(plan, self.secrets)
 
     def run(self, *trials: dict[str, Any], **changes: Any) -> tuple[Step, Step]:
         """The whole round; the lead's step and the follower's."""

@@ -63,11 +63,13 @@ class AgentHost:
             (root / name).mkdir(parents=True)
         self.program.write_bytes(bundle.content)
 
-    def run(self, *words: str, user: int | None = None) -> subprocess.CompletedProcess[str]:
-        """`user`: who runs the agent, where the tests may choose that."""
+    def run(
+        self, *words: str, user: int | None = None, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """`user`: who runs the agent, where the tests may choose that. `stdin`: its input."""
         return subprocess.run(
             [self.python, str(self.program), "--root", str(self.root), *words],
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -75,8 +77,8 @@ class AgentHost:
             user=user,
         )
 
-    def verb(self, *words: str, user: int | None = None) -> dict[str, Any]:
-        done = self.run(*words, user=user)
+    def verb(self, *words: str, user: int | None = None, stdin: str = "") -> dict[str, Any]:
+        done = self.run(*words, user=user, stdin=stdin)
         assert done.stdout, done.stderr
         answer: dict[str, Any] = json.loads(done.stdout)
         assert done.returncode == (1 if "error" in answer else 0)
@@ -98,13 +100,15 @@ class AgentHost:
         (folder / "plan.json").write_text(json.dumps(plan))
         return Step(self, plan["job"], plan["step"])
 
-    def start(self, plan: dict[str, Any]) -> "Step":
+    def start(self, plan: dict[str, Any], secrets: Mapping[str, str] | None = None) -> "Step":
+        """`secrets`: the values of those that the plan names."""
         step = self.send_plan(plan)
-        step.pid = self.verb("start", step.job, step.name)["pid"]
+        stdin = json.dumps(secrets) if secrets else ""
+        step.pid = self.verb("start", step.job, step.name, stdin=stdin)["pid"]
         return step
 
-    def run_round(self, plan: dict[str, Any]) -> "Step":
-        step = self.start(plan)
+    def run_round(self, plan: dict[str, Any], secrets: Mapping[str, str] | None = None) -> "Step":
+        step = self.start(plan, secrets)
         step.await_end()
         return step
 

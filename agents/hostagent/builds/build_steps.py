@@ -11,9 +11,11 @@ from ..errors import BuildFailed
 from ..files import read_tail_text
 from ..paths import StepDir
 from ..platform.limits import describe_exit
+from ..platform.process_output import ProcessOutput
 from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
+from ..sandbox.variables import fill_variables
 from ..step.plan import Build
 
 Heartbeat = Callable[[], None]
@@ -53,31 +55,30 @@ class BuildCommands(NamedTuple):
                 )
 
     def _run(self, name: str, argv: list[str], deadline: float) -> Optional[int]:
-        with open(self.log, "ab") as output:
-            output.write(f"$ {' '.join(argv)}\n".encode())
-            output.flush()
+        output = ProcessOutput(self.log, "ab", self.sandbox.secrets.redactor)
+        with output.open() as file:
+            file.write(f"$ {' '.join(argv)}\n".encode())
+            file.flush()
             try:
                 child = Child(
                     argv,
                     cwd=self.folder,
                     env=self._environment(),
-                    stdout=output,
-                    stderr=output,
+                    stdout=file,
+                    stderr=file,
                     account=self.sandbox.account,
                 )
             except OSError as error:
                 raise BuildFailed(f"{name} cannot be started: {error}") from error
-            try:
-                self._wait(child, deadline)
-                return child.exit_code
-            finally:
-                child.kill()
+        try:
+            self._wait(child, deadline)
+            return child.exit_code
+        finally:
+            child.kill()
+            output.finish()
 
     def _environment(self) -> dict[str, str]:
-        own = {
-            key: fill_placeholders([value], self.placeholders)[0]
-            for key, value in self.build.env.items()
-        }
+        own = fill_variables(self.build.env, self.placeholders, self.sandbox.secrets)
         return build_child_environment(self.step.path, {**self.home, **own}, self.build.path)
 
     def _wait(self, child: Child, deadline: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -12,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from .. import lock
-from ..errors import AgentError
+from ..errors import AgentError, BadPlan
 from ..files import describe_full_disk, read_tail_text
 from ..paths import StepDir
+from ..platform.descriptors import close_others
 from ..rounds import supervisor
 from ..rounds.supervisor import WorkLocks
 from ..step.plan import Plan
 from ..step.plan_parser import load_plan
+from ..step.secret_values import read_secret_values
 
 START_TIMEOUT_S = 10.0
 
@@ -28,7 +29,7 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
     step = _get_step(root, options)
     if step.pid_file.exists():
         return _read_running_pid(step)
-    plan = load_plan(step.plan, root)
+    plan = _receive_secrets(load_plan(step.plan, root))
     if plan.run_as is not None:
         # Report the error to the caller, before a supervisor starts that would only fail.
         _load("sandbox.user").find_account(plan.run_as, root)
@@ -49,11 +50,21 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
 
 def supervise(root: Path, options: Namespace) -> None:
     step = _get_step(root, options)
-    plan = load_plan(step.plan, root)
+    plan = _receive_secrets(load_plan(step.plan, root))
     locks = WorkLocks(step)
     if locks.are_held:
         supervisor.run(step, plan, lambda: None)
         locks.release()
+
+
+def _receive_secrets(plan: Plan) -> Plan:
+    """Add the values of the secrets that the plan names, from the standard input."""
+    names = plan.secret_names
+    if not names:
+        return plan
+    if not hasattr(os, "fork"):
+        raise BadPlan("this system cannot keep secrets out of logs; use a host with Linux or macOS")
+    return plan._replace(secrets=read_secret_values(sys.stdin.buffer, names))
 
 
 def _get_step(root: Path, options: Namespace) -> StepDir:
@@ -109,7 +120,7 @@ def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, write_end: i
         os.setsid()
         os.chdir(step.root)
         _close_standard_streams(step.log)
-        _close_others({*locks.fds, write_end})
+        close_others({*locks.fds, write_end})
         supervisor.run(step, plan, ready)
         locks.release()
     except BaseException as error:
@@ -126,17 +137,6 @@ def _close_standard_streams(log: Path) -> None:
     os.dup2(null, 0)
     os.dup2(file, 1)
     os.dup2(file, 2)
-
-
-def _close_others(kept: set[int]) -> None:
-    for name in os.listdir("/dev/fd"):
-        if int(name) > 2 and int(name) not in kept:
-            _close(int(name))
-
-
-def _close(fd: int) -> None:
-    with contextlib.suppress(OSError):  # the descriptor of the listing itself
-        os.close(fd)
 
 
 def _load(module: str) -> Any:

@@ -19,11 +19,13 @@ from ..paths import StepDir, get_tree_dir, resolve_working_dir
 from ..platform.listening_sockets import find_listeners
 from ..platform.ports import find_free_port
 from ..platform.process_files import read_process_files
+from ..platform.process_output import ProcessOutput
 from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.tls_files import list_tls_placeholders
 from ..sandbox.user import Account
+from ..sandbox.variables import fill_variables
 from ..step.plan import SERVER, Plan, Server, Service, Trial
 
 GRACE_S = 5.0
@@ -35,7 +37,9 @@ _SERVICE_VALUE = re.compile(r"[0-9A-Za-z.:\[\],_-]*\Z")
 class TrialProcess:
     """One running process of a trial, and where it listens."""
 
-    def __init__(self, name: str, child: Child, address: str, port: int, log: Path) -> None:
+    def __init__(
+        self, name: str, child: Child, address: str, port: int, output: ProcessOutput
+    ) -> None:
         self.name = name
         self.port_checked: Optional[bool] = None
         self.first_answer_s: Optional[float] = None
@@ -43,7 +47,8 @@ class TrialProcess:
         self.address = address
         self.port = port
         self.argv: list[str] = []
-        self.log = log
+        self.log = output.path
+        self._output = output
 
     @property
     def applied(self) -> dict[str, Any]:
@@ -61,11 +66,14 @@ class TrialProcess:
         return None if listeners is None else bool(listeners)
 
     def output(self) -> str:
+        if self.exit_code is not None:
+            self._output.finish()
         return read_tail_text(self.log)
 
     def stop(self) -> None:
         """Stop its whole process tree, and keep the tail of its log."""
         self.child.stop(GRACE_S)
+        self._output.finish()
         write_bytes(self.log, read_tail_bytes(self.log, LOG_BYTES))
 
 
@@ -183,18 +191,16 @@ class LocalHost:
             **self.sandbox.placeholders(),
         }
         argv = fill_placeholders(program.argv, placeholders)
-        env = {
-            key: fill_placeholders([value], placeholders)[0] for key, value in program.env.items()
-        }
-        log = folder / log_name(name)
+        env = fill_variables(program.env, placeholders, self._plan.secrets)
+        output = ProcessOutput(folder / log_name(name), "wb", self._plan.secrets.redactor)
         if isinstance(program, Server):
             cwd = self._resolve_working_dir(tree, program)
         else:  # A service may run on a host without a build.
             cwd = tree if tree.is_dir() else self.sandbox.cwd(folder)
         env = {**self.sandbox.environment(trial.tree), **env}
         own = build_child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
-        child = _spawn(argv, own, cwd, log, program, name, self.sandbox.account)
-        process = TrialProcess(name, child, self._address, port, log)
+        child = _spawn(argv, own, cwd, output, program, name, self.sandbox.account)
+        process = TrialProcess(name, child, self._address, port, output)
         process.argv = argv
         return process
 
@@ -219,19 +225,19 @@ def _spawn(
     argv: list[str],
     env: Mapping[str, str],
     cwd: Path,
-    log: Path,
+    output: ProcessOutput,
     program: Union[Server, Service],
     name: str,
     account: Optional[Account],
 ) -> Child:
-    with open(log, "wb") as output:
+    with output.open() as file:
         try:
             return Child(
                 argv,
                 cwd=cwd,
                 env=env,
-                stdout=output,
-                stderr=output,
+                stdout=file,
+                stderr=file,
                 limits=program.limits,
                 name=name,
                 adopts=name == SERVER,

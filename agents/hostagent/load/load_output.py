@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from ..errors import TrialFailed
 from ..files import read_tail_text, write_json
@@ -13,6 +13,7 @@ from ..paths import build_stdout_path
 from ..platform.limits import describe_exit
 from ..protocol import load_files
 from ..readers.registry import READERS
+from ..redaction import Redactor
 from ..step.plan import Load, Tool
 
 #: The errors that a reader may raise for invalid output; see readers/registry.py.
@@ -69,13 +70,21 @@ def check_exit_code(files: LoadFiles, rc: int, hung: bool) -> None:
         )
 
 
-def reduce_output(files: LoadFiles, tool: Tool, load: Load, hung: bool = False) -> dict[str, Any]:
+def reduce_output(
+    files: LoadFiles,
+    tool: Tool,
+    load: Load,
+    hung: bool = False,
+    redactor: Optional[Redactor] = None,
+) -> dict[str, Any]:
     """Write and return the content of rows.json, after the check that the report is JSON.
 
     `hung`: the tool was interrupted at its wall limit, which explains missing output.
     """
     try:
         rows = _read(files, tool, load)
+        if redactor is not None:
+            rows = redactor.redact_json(rows)
         if not files.out.exists():
             raise TrialFailed("tool_failed", "the load tool left no report")
         json.loads(files.out.read_bytes())

@@ -14,11 +14,14 @@ from typing import IO, Any, NamedTuple, Optional
 
 from ..errors import TrialFailed
 from ..paths import StepDir, build_stdout_path, resolve_below
+from ..platform.process_output import ProcessOutput
 from ..platform.processes import Child, build_child_environment
 from ..platform.program_versions import read_tool_version
+from ..redaction import Redactor
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.user import Account
+from ..sandbox.variables import fill_variables
 from ..step.plan import Limits, Load, Tool, Trial
 
 INTERRUPT_GRACE_S = 10.0
@@ -87,18 +90,24 @@ def run_load(
     At the wall limit the tool gets SIGINT, on which oha writes its report, and SIGKILL 10 s later.
     """
     program = _build_program(step, trial, load, placeholders, sandbox)
-    stderr = step.trial(trial.id) / "tool.stderr"
-    with (
-        open(stderr, "ab") as errors,
-        open(build_stdout_path(Path(placeholders["out"])), "wb") as out,
-    ):
+    report = Path(placeholders["out"])
+    # A load tool gets no secret: its files are redacted after its end, which costs it nothing.
+    redactor = sandbox.secrets.redactor if trial.tool.is_measured_code else Redactor()
+    stderr = ProcessOutput(step.trial(trial.id) / "tool.stderr", "ab", redactor)
+    stdout = ProcessOutput(build_stdout_path(report), "wb", redactor)
+    with stderr.open() as errors, stdout.open() as out:
         started_at, start = time.time(), time.monotonic()
         own = build_child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
         child = _spawn(program, trial.tool.limits, own, out, errors)
-        try:
-            hung = not _watch(child, start, load.wall_limit_s, while_running)
-        finally:
-            child.kill()
+    try:
+        hung = not _watch(child, start, load.wall_limit_s, while_running)
+    finally:
+        child.kill()
+        for output in (stderr, stdout):
+            output.finish()
+        if not trial.tool.is_measured_code:
+            for file in (stderr.path, stdout.path, report):
+                sandbox.secrets.redactor.redact_file(file)
     return _build_outcome(program, child, started_at, hung)
 
 
@@ -138,7 +147,7 @@ def _build_program(
         placeholders = {**placeholders, **sandbox.placeholders()}
         folder, account = sandbox.cwd(folder), sandbox.account
         home = sandbox.environment(trial.tree)
-    env = {key: fill_placeholders([value], placeholders)[0] for key, value in load.env.items()}
+    env = fill_variables(load.env, placeholders, sandbox.secrets)
     return _Program(fill_placeholders(load.argv, placeholders), {**home, **env}, folder, account)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
-from ..platform.processes import Child
+from ..platform.processes import Child, list_helpers
+from ..platform.system import read_tree_usage
 from .counter_deltas import add_known
 from .environment import InterferenceMonitor
 from .process_trees import ProcessTrees
@@ -36,6 +37,7 @@ class HostMonitor:
     def __init__(self, monitored: MonitoredProcesses) -> None:
         self._monitored = monitored
         self._load_before = read_load1()
+        self._helpers_s = _read_helpers_s()
         self._processes = ProcessTrees(monitored.children)
         self._services = ProcessTrees(monitored.services)
         self._interference = InterferenceMonitor(monitored.cpus)
@@ -66,7 +68,14 @@ class HostMonitor:
     def _end_interference(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
         processes_s = self._processes.cpu_s() if self._monitored.children else 0.0
         own_s = add_known(processes_s, tool_cpu_s) if self._monitored.tool else processes_s
-        return self._interference.end(own_s, self._processes.pids())
+        own_s = add_known(own_s, max(0.0, _read_helpers_s() - self._helpers_s))
+        return self._interference.end(own_s, self._processes.pids() | list_helpers())
+
+
+def _read_helpers_s() -> float:
+    """Return the CPU time so far of the helpers that redact output."""
+    usage = read_tree_usage(list_helpers())
+    return (usage.cpu_s or 0.0) if usage else 0.0
 
 
 def _build_sampler(

@@ -15,13 +15,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional
 
 from ..errors import AgentError
 from ..sandbox.user import Account
-from .limits import NONE, Confinement, Limits, confine
+from .descriptors import close_others
+from .limits import FILE_BYTES, NONE, Confinement, Limits, confine
 from .linux import cgroups
 from .process_table import HAS_PROC, find_family
 from .system import find_marked, read_process_table, read_tree_usage
@@ -32,6 +33,8 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
 #: Direct children that this process started; any other child is an adopted orphan.
 _started: set[int] = set()
+#: Those of them that run code of the agent, and belong to no `Child`.
+_helpers: set[int] = set()
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
@@ -239,6 +242,49 @@ def kill_descendants() -> None:
 
     kill_all(descendants)
     reap_orphans(())
+
+
+def fork_helper(run: Callable[[], None], kept: Collection[int]) -> int:
+    """Call `run` in a separate process and return its pid.
+
+    It has only the file descriptors `kept`, and shares no lock of this process.
+    """
+    pid = os.fork()
+    if pid:
+        _started.add(pid)
+        _helpers.add(pid)
+        return pid
+    try:
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+        close_others(kept)
+        run()
+    finally:
+        os._exit(0)
+
+
+def await_helper(pid: int, timeout_s: float) -> bool:
+    """Wait until a helper has ended; False if it has not after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
+    while pid in _helpers:
+        try:
+            ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        except ChildProcessError:  # it was reaped with the orphans
+            ended = True
+        if ended:
+            _helpers.discard(pid)
+        elif time.monotonic() > deadline:
+            return False
+        else:
+            time.sleep(0.002)
+    return True
+
+
+def list_helpers() -> set[int]:
+    return set(_helpers)
 
 
 def reap_orphans(children: Iterable[int]) -> None:

@@ -2,8 +2,9 @@
 
 The implementations are posix_processes.py and experimental/windows_processes.py.
 
-Both have `Child`, `adopt_orphans`, `kill_descendants` and `kill_marked`. All processes that a
-supervisor starts have MARK in their environment, so that its orphans can be found.
+Both have `Child`, `adopt_orphans`, `kill_descendants`, `kill_marked` and the functions of helpers.
+All processes that a supervisor starts have MARK in their environment, so that its orphans can be
+found. Helpers are no such processes: they run code of the agent.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ MARK = "PITWALL_STEP"
 Child = _implementation.Child
 adopt_orphans = _implementation.adopt_orphans
 kill_descendants = _implementation.kill_descendants
+fork_helper = _implementation.fork_helper
+await_helper = _implementation.await_helper
+list_helpers = _implementation.list_helpers
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE")

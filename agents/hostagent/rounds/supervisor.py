@@ -52,7 +52,7 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
         signal.signal(number, _handle_signal)
     if hasattr(signal, "SIGHUP"):  # Windows has none
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    journal = Journal(step.journal)
+    journal = Journal(step.journal, plan.secrets.redactor)
     try:
         write_bytes(step.pid_file, str(os.getpid()).encode())
         ready()

@@ -7,21 +7,23 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from ..errors import AgentError
+from ..redaction import Redactor
 
 
 class Journal:
-    """Writes events; each is on the disk when `append` returns."""
+    """Writes events, without the values of secrets; each is on the disk when `append` returns."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redactor: Optional[Redactor] = None) -> None:
+        self._redactor = redactor or Redactor()
         cut_partial_line(path)
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def append(self, event: str, **fields: Any) -> None:
         """Append one event; OSError if it cannot be stored, and then nothing of it is written."""
-        record = {"t": time.time(), "event": event, **fields}
+        record = {"t": time.time(), "event": event, **self._redactor.redact_json(fields)}
         line = json.dumps(record).encode() + b"\n"
         before = os.fstat(self._fd).st_size
         if os.write(self._fd, line) < len(line):  # the next event must start on a new line

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Optional, Union
 
+from .secret_values import NO_SECRETS, SecretValues
+
 LOOPBACK = "127.0.0.1"
 #: The name of the server process; a process of a service is `service:<name>:<n>`.
 SERVER = "server"
@@ -15,6 +17,15 @@ SERVER = "server"
 SCRIPT = "script"
 #: The name of the check with the request of the load.
 OWN_CHECK = "load"
+
+
+class SecretName(NamedTuple):
+    """In place of the value of an environment variable: the secret that has it."""
+
+    name: str
+
+
+Environment = Mapping[str, Union[str, SecretName]]
 
 
 class Limits(NamedTuple):
@@ -56,7 +67,7 @@ class Build(NamedTuple):
     install: Optional[Install]
     working_dir: Optional[str]
     steps: tuple[tuple[str, ...], ...]
-    env: Mapping[str, str]
+    env: Environment
     timeout_s: float
 
 
@@ -112,7 +123,7 @@ class Server(NamedTuple):
     on: str
     working_dir: Optional[str]
     argv: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Environment
     limits: Limits
     port: Optional[int]
 
@@ -122,7 +133,7 @@ class Service(NamedTuple):
     on: str
     processes: int
     argv: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Environment
     limits: Limits
     port: Optional[int]
     ready: Ready
@@ -140,7 +151,7 @@ class Load(NamedTuple):
     """
 
     argv: tuple[str, ...]
-    env: Mapping[str, str]
+    env: Environment
     kind: str
     wall_limit_s: float
     warmup_s: float
@@ -205,6 +216,12 @@ class Trial(NamedTuple):
     expected_s: float
 
     @property
+    def environments(self) -> tuple[Environment, ...]:
+        """Return those of the server, the services and the loads."""
+        others = (each.env for each in self.services)
+        return (self.server.env, *others, *(load.env for load in self.loads))
+
+    @property
     def measured(self) -> int:
         """The number of measured loads."""
         return sum(load.kind == "measure" for load in self.loads)
@@ -255,7 +272,10 @@ class QuietRule(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """`run_as`: the user that measured code runs as on this host; None = the agent's login."""
+    """`run_as`: the user that measured code runs as on this host; None = the agent's login.
+
+    `secrets`: those of all hosts. They are not in plan.json.
+    """
 
     job: str
     step: str
@@ -270,6 +290,19 @@ class Plan(NamedTuple):
     quiet: QuietRule
     builds: tuple[Build, ...]
     trials: tuple[Trial, ...]
+    secrets: SecretValues = NO_SECRETS
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """Return the secrets of the processes of all hosts: any host may get to print them."""
+        builds = [build.env for build in self.builds]
+        trials = [env for trial in self.trials for env in trial.environments]
+        return frozenset(
+            value.name
+            for env in (*builds, *trials)
+            for value in env.values()
+            if isinstance(value, SecretName)
+        )
 
     @property
     def is_empty(self) -> bool:

@@ -11,7 +11,13 @@ from ..paths import build_dir, check_id, get_repository, resolve_below
 from ..protocol import SCHEMA, WHOLE_COMMIT
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, QuietRule, Tls, Trial
-from .trial_parser import parse_folders, parse_label, parse_trial, parse_working_dir
+from .trial_parser import (
+    parse_environment,
+    parse_folders,
+    parse_label,
+    parse_trial,
+    parse_working_dir,
+)
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
 #: The files that agent and load tool write into the folder of a trial.
@@ -82,7 +88,7 @@ def _build(node: Node, labels: tuple[str, ...]) -> Build:
         install=node["install"].optional(_install),
         working_dir=parse_working_dir(node["working_dir"]),
         steps=tuple(item.texts() for item in node["steps"].items()),
-        env=node["env"].mapping(),
+        env=parse_environment(node["env"]),
         timeout_s=node["timeout_s"].number(),
     )
 

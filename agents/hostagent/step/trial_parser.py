@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Union
 
 from ..errors import BadArgument, BadPlan
 from ..paths import resolve_below
@@ -19,6 +19,7 @@ from .plan import (
     Objective,
     Ready,
     Search,
+    SecretName,
     Server,
     Service,
     Tool,
@@ -42,6 +43,14 @@ def parse_folders(node: Node) -> tuple[str, ...]:
     if not all(os.path.isabs(folder) and os.pathsep not in folder for folder in folders):
         raise node.wrong("absolute paths of folders")
     return folders
+
+
+def parse_environment(node: Node) -> dict[str, Union[str, SecretName]]:
+    """Return variables, each with a text or the name of a secret."""
+    return {
+        key: SecretName(value["secret"].text()) if value.has("secret") else value.text()
+        for key, value in node.fields().items()
+    }
 
 
 def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
@@ -88,7 +97,7 @@ def _parse_server(node: Node, labels: tuple[str, ...]) -> Server:
         on=parse_label(node["on"], labels),
         working_dir=parse_working_dir(node["working_dir"]),
         argv=node["argv"].texts(),
-        env=node["env"].mapping(),
+        env=parse_environment(node["env"]),
         limits=_parse_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
     )
@@ -117,7 +126,7 @@ def _parse_service(node: Node, labels: tuple[str, ...]) -> Service:
         on=parse_label(node["on"], labels),
         processes=node["count"].whole(),
         argv=node["argv"].texts(),
-        env=node["env"].mapping(),
+        env=parse_environment(node["env"]),
         limits=_parse_limits(node["limits"]),
         port=node["port"].optional(Node.whole),
         ready=_parse_ready(node["ready"], ("h1",)),
@@ -186,7 +195,7 @@ def _parse_expected(node: Node) -> Expected:
 def _load(node: Node) -> Load:
     return Load(
         argv=node["argv"].texts(),
-        env=node["env"].mapping(),
+        env=parse_environment(node["env"]),
         kind=_parse_choice(node["kind"], _KINDS),
         wall_limit_s=node["wall_limit_s"].number(),
         warmup_s=node["warmup_s"].number(),

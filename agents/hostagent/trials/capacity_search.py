@@ -76,6 +76,7 @@ def _discard_probe(
 def _evaluate_probe(
     context: PassContext, wanted: Search, loaded: LoadRecord, rate: float
 ) -> Verdict:
-    rows = reduce_output(loaded.files, context.trial.tool, loaded.load)
+    redactor = context.all_hosts.plan.secrets.redactor
+    rows = reduce_output(loaded.files, context.trial.tool, loaded.load, redactor=redactor)
     errors = count_errors(context.trial.tool.reader, loaded.files.out, rows)
     return evaluate(wanted.objective, Probe(rows, errors, rate * wanted.duration_s))

@@ -105,7 +105,8 @@ class TrialChecks:
         if outcome.hung:
             raise TimeoutError(f"the load tool got none within {load.wall_limit_s:g} s")
         check_exit_code(files, outcome.rc, outcome.hung)
-        rows = reduce_output(files, context.trial.tool, load)
+        redactor = context.all_hosts.plan.secrets.redactor
+        rows = reduce_output(files, context.trial.tool, load, redactor=redactor)
         if not rows["by_status"]:
             raise ConnectionError(f"the load tool got nothing: {files.out.read_text()[-500:]}")
         files.remove()

@@ -33,11 +33,13 @@ def run_trial(
     else:
         search_result = search(context, trial.search, record)
     progress.report_phase("reading the results")
+    redactor = all_hosts.plan.secrets.redactor
     for loaded in record.loads:
         if not loaded.files.reduced.exists():
-            reduce_output(loaded.files, trial.tool, loaded.load, loaded.outcome.hung)
+            hung = loaded.outcome.hung
+            reduce_output(loaded.files, trial.tool, loaded.load, hung, redactor)
     result = {**_build_result(context, record, started_at), "hosts": hosts, "search": search_result}
-    write_json(context.folder / "result.json", result)
+    write_json(context.folder / "result.json", redactor.redact_json(result))
 
 
 def _build_result(context: PassContext, record: PassRecord, started_at: float) -> dict[str, Any]:

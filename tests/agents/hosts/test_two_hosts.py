@@ -68,6 +68,29 @@ def test_load_reaches_a_server_on_another_host(pair: Pair) -> None:
     assert not lead.named("build_started")
 
 
+def test_no_host_keeps_a_secret_that_a_process_of_another_one_got(pair: Pair) -> None:
+    value = "t0ken-of-the-application"
+    pair.secrets = {"APP_TOKEN": value}
+    pair.b.send_source({"server.py": BOUND.format(extra="print(os.environ['TOKEN'], flush=True)")})
+    serve = a_server(
+        on="b",
+        argv=["{python}", "server.py", "{bind}", "{port}"],
+        env={"TOKEN": {"secret": "APP_TOKEN"}},
+    )
+    # The lead's tool has the value from elsewhere, such as from an answer of the server.
+    tool = pair.a.send_tool(
+        f"import sys\nprint('{value[:9]}' + '{value[9:]}', file=sys.stderr)\n{FAKE_TOOL}"
+    )
+    lead, _ = pair.run(a_far_trial(tool, server=serve))
+    assert lead.named("trial_done"), lead.events
+    trial = lead.folder / "trials/t1"
+    assert (trial / "server.log").read_text() == "***\n"
+    assert (trial / "tool.stderr").read_text() == "***\n"
+    for host in (pair.a, pair.b):
+        files = [path for path in host.root.rglob("*") if path.is_file()]
+        assert not [path for path in files if value.encode() in path.read_bytes()]
+
+
 def test_usage_of_the_server_is_measured_on_its_host(pair: Pair, oha: str) -> None:
     pair.b.send_source({"server.py": HELLO.read_text()})
     serve = a_server(

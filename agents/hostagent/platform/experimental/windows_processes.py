@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional
 
@@ -124,6 +124,18 @@ def _start_in_job(job: Job, argv: Sequence[str], **options: Any) -> subprocess.P
 
 def adopt_orphans() -> None:
     """Does nothing: an orphan stays in its job."""
+
+
+def fork_helper(_run: Callable[[], None], _kept: Collection[int]) -> int:
+    raise AgentError("this system has no fork")
+
+
+def await_helper(_pid: int, _timeout_s: float) -> bool:
+    return True
+
+
+def list_helpers() -> set[int]:
+    return set()
 
 
 def kill_descendants() -> None:
