@@ -4,7 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.benchmarks.fields import Command, Environment, HttpStatus, Port, Strict
+from orchestrator.benchmarks.fields import (
+    Command,
+    Environment,
+    HttpStatus,
+    Port,
+    Strict,
+    select_texts,
+)
 from orchestrator.benchmarks.limits import Limits
 
 MAX_SERVICES = 20
@@ -22,7 +29,8 @@ class Process(Strict):
 
     def uses(self, word: str) -> bool:
         """Return whether the command or the environment contains the placeholder `{word}`."""
-        return any(f"{{{word}}}" in text for text in [*(self.start or ()), *self.env.values()])
+        texts = [*(self.start or ()), *select_texts(self.env).values()]
+        return any(f"{{{word}}}" in text for text in texts)
 
 
 class ServiceReady(Strict):

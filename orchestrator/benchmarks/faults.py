@@ -1,5 +1,6 @@
 """Faults of a definition: our message, and the path into the file. No Django."""
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 
@@ -70,6 +71,12 @@ def _format_path(location: tuple[str | int, ...], data: object, *, missing: bool
 
 def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
     """Return the expectation and the actual value, in our words."""
+    if _is_secret(error):
+        return (
+            "a secret can only be the value of an environment variable: write it in the env of "
+            "the subject, a service or a script, such as env: {TOKEN: {secret: NAME}}, and let "
+            "the program read that variable"
+        )
     if error["type"] == "extra_forbidden":
         return _describe_unknown_field(str(error["loc"][-1]), model)
     if error["type"] == "missing":
@@ -80,6 +87,14 @@ def _describe_expectation(error: ErrorDetails, model: type[BaseModel]) -> str:
         return f"{message}; null is not supported here"
     plain = isinstance(got, Scalar) and error["type"] != "value_error"
     return f"{message}, got {got!r}" if plain else message
+
+
+def _is_secret(error: ErrorDetails) -> bool:
+    """Return whether a reference to a secret is in a place for other values."""
+    if error["type"] == "extra_forbidden":
+        return error["loc"][-1] == "secret"
+    got = error.get("input")
+    return error["type"] != "missing" and isinstance(got, Mapping) and set(got) == {"secret"}
 
 
 def _describe_unknown_field(name: str, model: type[BaseModel]) -> str:

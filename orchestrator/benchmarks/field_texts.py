@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 _START = "The command as a list of arguments, without a shell. Placeholders in braces are replaced."
-_ENV = "Environment variables; placeholders in braces are replaced."
+_ENV = (
+    "Environment variables: texts, with placeholders in braces, or secrets of the project, such as "
+    "{secret: NAME}."
+)
 _TIMEOUT = "Timeout in seconds."
 
 #: Model → field → text.
@@ -34,7 +37,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "Subject": {
         "start": _START,
-        "env": "Environment variables for build and start; placeholders in braces are replaced.",
+        "env": f"{_ENV} For install, build and start.",
         "port": "A fixed port. Default: a free port, available as {port}.",
         "working_dir": "The folder of the commit in which its commands run; default: the root.",
         "install": "Dependencies outside the source, in a separate folder: {installed}. Kept "
@@ -93,6 +96,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "compression": "The content codings that the client accepts, such as [gzip, br].",
         "grpc": "The gRPC method.",
         "command": "The program of the tool script, as a list of arguments.",
+        "env": f"{_ENV} For the tool script.",
         "connections": "The number of busy connections.",
         "streams": "Concurrent requests on each connection, over HTTP/2, HTTP/3 and gRPC.",
         "rate": "Requests per second, sent on time whether or not responses arrive. Default: the "
@@ -114,6 +118,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "volatile": "Regular expressions of the parts of the body that may vary; all else must be "
         "equal in every answer.",
     },
+    "SecretReference": {"secret": "The name of a secret in the project's settings."},
     "Range": {"min": "The minimum, inclusive.", "max": "The maximum, inclusive."},
     "Grpc": {
         "call": "package.Service/Method.",

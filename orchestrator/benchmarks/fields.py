@@ -1,18 +1,19 @@
 """Field types that the parts of a definition share. No Django."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from orchestrator.core.errors import InvalidRequestError
 
 Scalar = str | int | float | bool
 Argument = Annotated[str, Field(max_length=4096)]
 Command = Annotated[list[Argument], Field(min_length=1, max_length=200)]
-Environment = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Argument]
 Port = Annotated[int, Field(ge=1024, le=65535)]
 HttpStatus = Annotated[int, Field(ge=100, le=599)]
+SECRET_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 #: An axis of the matrix, or a service.
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 #: A file of the commit.
@@ -26,6 +27,31 @@ class Strict(BaseModel):
     """Rejects unknown fields, and is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
+
+
+class SecretReference(Strict):
+    """In place of a variable's value: a secret of the project (docs/host-secrets.md)."""
+
+    secret: Annotated[str, Field(pattern=SECRET_NAME)]
+
+
+def _get_kind(value: object) -> str:
+    return "reference" if isinstance(value, (Mapping, SecretReference)) else "plain text"
+
+
+#: Variable → text, or reference to a secret.
+Environment = dict[
+    Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")],
+    Annotated[
+        Annotated[Argument, Tag("plain text")] | Annotated[SecretReference, Tag("reference")],
+        Discriminator(_get_kind),
+    ],
+]
+
+
+def select_texts(env: Environment) -> dict[str, str]:
+    """Return the variables with a text, without those with a secret."""
+    return {name: value for name, value in env.items() if isinstance(value, str)}
 
 
 def parse_size(text: object) -> object:

@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.benchmarks.fields import Command, HttpStatus, Scalar, Strict
+from orchestrator.benchmarks.fields import Command, Environment, HttpStatus, Scalar, Strict
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.loadtools.model import Protocol
 from orchestrator.loadtools.registry import TOOLS
@@ -156,6 +156,7 @@ class Load(Strict):
     compression: Annotated[Compression | Reference | None, BeforeValidator(_parse_codings)] = None
     grpc: Grpc | None = None
     command: Command | None = None
+    env: Environment = {}
     connections: Connections | Reference = 10
     streams: Streams | Reference = 1
     rate: Rate | Reference | None = None
@@ -194,6 +195,11 @@ class Load(Strict):
             raise ValueError("the tool script needs a command")
         if self.command is not None and self.tool in TOOLS and self.tool != "script":
             raise ValueError(f"a command needs the tool script, but the tool is {self.tool}")
+        if self.env and self.command is None:
+            raise ValueError(
+                "env: only a script has environment variables: set tool: script and a command, or "
+                "move them to the env of the subject or of a service"
+            )
         return self
 
     @model_validator(mode="after")
@@ -237,7 +243,7 @@ class Load(Strict):
 #: Fields that were added after the first definitions were stored.
 _LATER = (
     "protocol", "tls", "random_path", "compression", "grpc", "command", "streams", "steps",
-    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes", "expect",
+    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes", "expect", "env",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.benchmarks.faults import find_first_fault
-from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.benchmarks.fields import Environment, Scalar, format_axis_value
 from orchestrator.benchmarks.load import REFERENCES, TEXTS, Load
 from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.spec import Spec, from_data
@@ -107,6 +107,14 @@ def fill(text: str, parameters: Mapping[str, Scalar]) -> str:
     for name, value in parameters.items():
         text = text.replace(f"{{{name}}}", format_axis_value(value))
     return text
+
+
+def fill_env(env: Environment, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    """Return variables as a plan has them: with a text, or with the name of a secret."""
+    return {
+        key: fill(value, parameters) if isinstance(value, str) else value.model_dump()
+        for key, value in env.items()
+    }
 
 
 def _resolve_value(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Scalar:

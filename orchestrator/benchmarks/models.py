@@ -128,6 +128,31 @@ class RepositoryAccess(models.Model):
         return HostKey.parse(key).fingerprint_sha256 if key else ""
 
 
+class ProjectSecret(models.Model):
+    """A secret that hosts get as an environment variable of measured code.
+
+    `version` counts the values that it had. A deleted secret has no value. Its row stays, so that a
+    later secret of this name has other versions.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="secrets")
+    name = models.CharField(max_length=64)
+    sealed_value = models.BinaryField(null=True, editable=False)
+    version = models.PositiveIntegerField(default=0)
+    changed_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    changed_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="project_secret_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.project}"
+
+
 class Fetch(models.Model):
     """The fetches of a project's repository: the request, the running one, and the latest results.
 

@@ -210,6 +210,12 @@ class Repository:
         """Return those of the hashes that branches and tags reach; empty before the first fetch."""
         return self._select(shas, "--all") if is_repository(self._mirror) else set()
 
+    def is_published(self, sha: str) -> bool:
+        """Return whether a branch or tag contains the commit, not only a pull request."""
+        return bool(
+            self._try("for-each-ref", "--count=1", f"--contains={sha}", "refs/heads", "refs/tags")
+        )
+
     def select_reachable(self, shas: Collection[str], ref: str, *, without: str = "") -> set[str]:
         """Return those of the hashes that are reachable from `ref`, but not from `without`."""
         return self._select(shas, *_build_range(ref, without))

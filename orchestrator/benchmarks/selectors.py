@@ -1,6 +1,6 @@
 """Reads of projects, benchmarks, definitions and commits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from orchestrator.benchmarks.load_specs import (
 )
 from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
+from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.model import Model
@@ -240,6 +241,11 @@ class StoredSpec:
     @cached_property
     def roles(self) -> frozenset[Role]:
         return list_roles(self.spec)
+
+    def list_secret_names(self, cases: Iterable[Mapping[str, Scalar]]) -> list[str]:
+        """Return the secrets that the definitions of these cases name, sorted."""
+        specs = {id(each): each for each in map(self.resolve, cases)}
+        return list_secret_names(specs.values())
 
     def resolve(self, parameters: Mapping[str, Scalar]) -> Spec:
         """The definition of one case (see `resolved.resolve`)."""

@@ -24,6 +24,7 @@ from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Servi
 from orchestrator.benchmarks.faults import describe_yaml_error, find_faults
 from orchestrator.benchmarks.fields import (
     Command,
+    Environment,
     HttpStatus,
     Name,
     Scalar,
@@ -31,6 +32,7 @@ from orchestrator.benchmarks.fields import (
     TreePath,
     format_axis_value,
     refuse,
+    select_texts,
 )
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
@@ -368,7 +370,8 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
     words = (*PROCESS_WORDS, *list_service_placeholders(started))
     yield Stage(texts=_list_process_texts("subject", spec.subject), words=words)
     command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
-    yield Stage(texts=tuple(command), words=(*PROCESS_WORDS, "ca"))
+    script = (*command, *_list_env_texts("load", spec.load.env))
+    yield Stage(texts=script, words=(*PROCESS_WORDS, "ca"))
     load = {name: getattr(spec.load, name) for name in REFERENCES}
     given = [
         (f"load.{name}", text)
@@ -381,4 +384,8 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
 
 def _list_process_texts(path: str, process: Process) -> tuple[tuple[str, str], ...]:
     start = [(f"{path}.start[{i}]", text) for i, text in enumerate(process.start or ())]
-    return (*start, *((f"{path}.env.{key}", text) for key, text in process.env.items()))
+    return (*start, *_list_env_texts(path, process.env))
+
+
+def _list_env_texts(path: str, env: Environment) -> Iterator[tuple[str, str]]:
+    return ((f"{path}.env.{key}", text) for key, text in select_texts(env).items())

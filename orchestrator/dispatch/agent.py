@@ -1,8 +1,10 @@
 """The agent of one host, called through a transport: verbs in, JSON out."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -83,8 +85,9 @@ class Agent:
         """Raise AgentError with the reason if measured code cannot run as this user of the host."""
         self._call("check-user", name)
 
-    def start(self, job: str, step: str) -> None:
-        self._call("start", job, step)
+    def start(self, job: str, step: str, secrets: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`secrets`: the values of those that the plan names; they are sent as the input."""
+        self._call("start", job, step, stdin=json.dumps(dict(secrets)).encode() if secrets else b"")
 
     def status(self, job: str, step: str, offset: int) -> dict[str, Any]:
         return self._call("status", job, step, "--offset", str(offset), form=agent_responses.Status)
@@ -119,6 +122,7 @@ class Agent:
         *words: str,
         timeout_s: float = CALL_TIMEOUT_S,
         form: type[BaseModel] | None = None,
+        stdin: bytes = b"",
     ) -> dict[str, Any]:
         """Call a verb and return its validated answer.
 
@@ -126,19 +130,20 @@ class Agent:
         version took over the job.
         """
         try:
-            answer = self._run(words, timeout_s)
+            answer = self._run(words, timeout_s, stdin)
         except AgentMissingError:
             self.install()
-            answer = self._run(words, timeout_s)
+            answer = self._run(words, timeout_s, stdin)
         wrong = agent_responses.describe_problem(form, answer) if form else ""
         if wrong:
             raise AgentError(f"the agent's answer to {words[0]} is not valid: {wrong}")
         return answer
 
-    def _run(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
+    def _run(self, words: Sequence[str], timeout_s: float, stdin: bytes) -> dict[str, Any]:
         argv = [self._python, *LEAN, self._path, "--root", ".", *words]
         with span(f"agent {words[0]}"):
-            return _answer(self._python, self._transport.run(argv, timeout_s=timeout_s))
+            done = self._transport.run(argv, timeout_s=timeout_s, stdin=stdin)
+        return _answer(self._python, done)
 
 
 @lru_cache(maxsize=1)

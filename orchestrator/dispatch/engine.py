@@ -22,6 +22,7 @@ are released, and its results are kept.
 
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -55,6 +56,7 @@ from orchestrator.dispatch.plan import (
     choose_action,
 )
 from orchestrator.dispatch.provision import inspect_host, provision_host
+from orchestrator.dispatch.round_secrets import open_round_secrets
 from orchestrator.dispatch.rounds import (
     build_round_plans,
     build_step_id,
@@ -232,9 +234,10 @@ def _ingest_late_results(job: Job, session: HostSession) -> None:
 
 def _start_followers(job: Job, job_hosts: JobHosts) -> float:
     plans = build_round_plans(job, job_hosts, ports={})
+    secrets = open_round_secrets(job)
     for host in job_hosts.followers:
         with job_hosts.open_session(host) as session:
-            _start_supervisor(job, session, plans[session.label])
+            _start_supervisor(job, session, plans[session.label], secrets)
     claims.update_job(job, followers_started=True, phase="building")
     return claims.release_claim(job, poll_in_s=POLL_S)
 
@@ -251,7 +254,8 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
     with job_hosts.open_session(job_hosts.lead) as session:
-        _start_supervisor(job, session, build_round_plans(job, job_hosts, ports)[session.label])
+        plan = build_round_plans(job, job_hosts, ports)[session.label]
+        _start_supervisor(job, session, plan, open_round_secrets(job))
     claims.update_job(job, step_started=True, journal_offset=0)
     return claims.release_claim(job, poll_in_s=POLL_S)
 
@@ -266,9 +270,11 @@ def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     return seen
 
 
-def _start_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
+def _start_supervisor(
+    job: Job, session: HostSession, plan: bytes, secrets: Mapping[str, str]
+) -> None:
     session.transport.put(plan, f"jobs/{job.pk}/{build_step_id(job)}/plan.json", mode=0o600)
-    session.agent.start(str(job.pk), build_step_id(job))
+    session.agent.start(str(job.pk), build_step_id(job), secrets)
 
 
 def _poll(job: Job, job_hosts: JobHosts) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.benchmarks.limits import Limits
-from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.matrix import fill, fill_env
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.cpus import Share, assign_cpus
@@ -49,7 +49,7 @@ def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -
         "on": stage.job_hosts.get_role_label(HostRole.TARGET),
         "working_dir": fill_working_dir(spec, parameters),
         "argv": [fill(word, parameters) for word in subject.start or ()],
-        "env": {key: fill(word, parameters) for key, word in subject.env.items()},
+        "env": fill_env(subject.env, parameters),
         "limits": build_limits(spec.limits.target, cpus.get(SERVER)),
         "port": subject.port,
     }
@@ -64,7 +64,7 @@ def build_services(
             "on": stage.job_hosts.get_role_label(service.role),
             "count": service.count,
             "argv": [fill(word, parameters) for word in service.start],
-            "env": {key: fill(word, parameters) for key, word in service.env.items()},
+            "env": fill_env(service.env, parameters),
             "limits": build_limits(service.limits, _choose_service_cpus(stage, spec, cpus, name)),
             "port": service.port,
             "ready": {

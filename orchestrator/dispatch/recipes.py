@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
-from orchestrator.benchmarks.matrix import fill
+from orchestrator.benchmarks.matrix import fill, fill_env
 from orchestrator.benchmarks.models import Case, Project
 from orchestrator.benchmarks.placeholders import find_placeholders
 from orchestrator.benchmarks.spec import Install, Spec
@@ -24,7 +24,7 @@ class Recipe:
 
     steps: list[list[str]]
     timeout_s: float
-    env: dict[str, str]
+    env: dict[str, Any]
     install: dict[str, Any] | None
     working_dir: str | None
     requires: dict[str, str]
@@ -60,9 +60,9 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
     subject = spec.subject
     steps = [_fill_command(command, parameters) for command in subject.build]
     env = {
-        key: text
-        for key, text in subject.env.items()
-        if not find_placeholders(text) & set(spec.matrix)
+        key: value
+        for key, value in fill_env(subject.env, {}).items()
+        if not (isinstance(value, str) and find_placeholders(value) & set(spec.matrix))
     }
     machine = [facts.get(name) for name in ("system", "machine", "python")]
     programs = list_versions(facts, spec.requires)

@@ -8,6 +8,7 @@ from typing import Any
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.load import Search
 from orchestrator.benchmarks.load_specs import TRIAL_OVERHEAD_S, build_load_specs, get_tool
+from orchestrator.benchmarks.matrix import fill_env
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
@@ -157,7 +158,7 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
         "ready": build_ready_check(spec, loads[0]),
         "checks": build_checks(spec, parameters, tool, loads[0]),
         "services": build_services(stage, spec, cpus, parameters),
-        "loads": [_load(load, each) for load, each in started],
+        "loads": [_load(load, each, fill_env(spec.load.env, parameters)) for load, each in started],
         "search": None if search is None else _search(search),
         "files": dict(tool.files(loads[0])),
         "tool": {
@@ -186,10 +187,10 @@ def _lengthen_first_warmup(
     return [first, *loads[1:]]
 
 
-def _load(load: LoadSpec, started: Invocation) -> dict[str, Any]:
+def _load(load: LoadSpec, started: Invocation, env: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "argv": list(started.argv),
-        "env": dict(started.env),
+        "env": {**env, **started.env},
         "kind": started.kind,
         "wall_limit_s": started.wall_limit_s,
         "warmup_s": started.warmup_s,

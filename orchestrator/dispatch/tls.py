@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from orchestrator.benchmarks.fields import select_texts
 from orchestrator.benchmarks.load_specs import list_configurations
 from orchestrator.benchmarks.spec import Scalar, Spec
 
@@ -77,9 +78,11 @@ def needs_tls(spec: Spec) -> bool:
 
 def _needs_tls(spec: Spec) -> bool:
     load = spec.load
-    texts = [*(spec.subject.start or ()), *spec.subject.env.values(), *(load.command or [])]
+    texts = [*(spec.subject.start or ()), *(load.command or [])]
+    for env in (spec.subject.env, load.env, *(each.env for each in spec.services.values())):
+        texts += select_texts(env).values()
     for service in spec.services.values():
-        texts += [*service.start, *service.env.values()]
+        texts += service.start
     return (
         _may_be(spec, load.tls, True)
         or _may_be(spec, load.protocol, "h3")

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models.functions import Right
 
 from orchestrator.benchmarks.matrix import resolve
+from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial
@@ -21,11 +22,15 @@ def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) ->
 
     `programs`: versions of the programs that the definition requires, as found on the target.
     `build`: the digests of the build, and whether the host confirmed that the server ran from it.
+    `secrets`: the versions of those that the trial's processes got; left out without any.
     `install`: the name of the installed build and the end of its log; None without a build.
     """
     spec = resolve(read_spec(job.run.definition), trial.case.parameters)
     facts = job.snapshot.facts if job.snapshot else {}
+    names = list_secret_names([spec])
+    secrets = {name: job.secret_versions.get(name) for name in names}
     return {
+        **({"secrets": secrets} if secrets else {}),
         "programs": list_versions(facts, spec.requires),
         "build": _build(result),
         "install": _install(job, trial, result),

@@ -11,6 +11,7 @@ from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, select_pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
 from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
@@ -154,6 +155,8 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
     placements = parse_placements(member, request.hosts, request.placements, whole.roles)
     cases = _select_cases(spec, whole.cases, request)
+    names = whole.list_secret_names(case.parameters for case in cases)
+    check_secrets(benchmark.project, names, commits)
     times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)

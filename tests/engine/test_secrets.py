@@ -1,25 +1,31 @@
 """Runs of two teams leave no secret behind, and nothing of the one on the other's host."""
 
+import contextlib
 import logging
 import stat
+import threading
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from allauth.mfa.models import Authenticator
+from django.core.management import call_command
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import create_token
 from orchestrator.accounts.vault import SECOND_FACTORS, seal_text
+from orchestrator.benchmarks.project_secrets import load_secrets, set_secret
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.services import add_credential
-from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.models import Build, Run, Trial
 from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import MEASURED, Engine, running_engine, server
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     make_definition,
     make_local_host,
@@ -183,3 +189,132 @@ def _are_closed(work_dir: Path, run: Run) -> None:
     for folder in (work_dir, work_dir / "jobs", job, *(each for each in job.iterdir())):
         assert not folder.is_dir() or stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in job.rglob("plan.json"))
+
+
+TOKEN, KEY = "t0ken-of-the-shop-4c1", "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA7\n-----END KEY-----\n"
+#: What must not be found: the values, and each line of the one with several.
+VALUES = {"token": TOKEN, **{f"line {n}": line for n, line in enumerate(KEY.splitlines())}}
+PRINT = "import os; print('built with', os.environ['TOKEN'])"
+#: Install, build, service and server get secrets, and each prints them.
+WITH_SECRETS = DEFINITION.replace(
+    '  ready: {path: /hello, body: "Hello, World!", timeout_s: 5}\n',
+    f"""\
+  ready: {{path: /hello, timeout_s: 5}}
+  install: {{steps: [["{{python}}", "-c", "{PRINT}"]]}}
+  build: [["{{python}}", "-c", "{PRINT}"]]
+  env: {{TOKEN: {{secret: SHOP_TOKEN}}, KEY: {{secret: SHOP_KEY}}}}
+services:
+  told:
+    role: target
+    start: ["{{python}}", "server.py", "--port", "{{port}}"]
+    env: {{TOKEN: {{secret: SHOP_TOKEN}}, KEY: {{secret: SHOP_KEY}}}}
+""",
+)
+
+
+def telling_server() -> dict[str, str]:
+    """A server that prints its secrets in pieces, and answers with one of them."""
+    source = server(
+        start=(
+            "import os; token, key = os.environ['TOKEN'], os.environ['KEY']; "
+            "[print('app |', line, file=sys.stderr, flush=True) for line in key.splitlines()]; "
+            "os.write(1, token[:9].encode()); time.sleep(0.1); os.write(1, token[9:].encode())"
+        ),
+        extra="os.write(1, token.encode() + b'\\n')",
+    )["server.py"]
+    return {"server.py": source.replace("'Hello, World!'.encode()", "f'Hello, {token}!'.encode()")}
+
+
+@contextlib.contextmanager
+def watched_files(folder: Path) -> Iterator[list[str]]:
+    """Yield the leaks in files below the folder during the block."""
+    found: list[str] = []
+    stop = threading.Event()
+
+    def scan() -> None:
+        while not stop.wait(0.1):
+            with contextlib.suppress(OSError):  # a file was removed in between
+                found.extend(leaks(files(folder), VALUES))
+
+    watcher = threading.Thread(target=scan)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def fetch_outputs(address: str, run: Run, member: Any) -> dict[str, bytes]:
+    """All outputs of the run, and what pages and API show of it and of its secrets."""
+    member.user.set_password(PASSWORD)
+    member.user.save()
+    script = {"Authorization": f"Bearer {create_token(member=member, name='ci').secret}"}
+    trial, build = run.jobs.get().trials.all()[0], Build.objects.all()[0]
+    slug = run.definition.benchmark.project.slug
+    names = list(trial.artifacts.values_list("name", flat=True))
+    with requests.Session() as browser:
+        sent(browser, f"{address}/login", {"username": "alice", "password": PASSWORD})
+        paths = (
+            f"/runs/{run.pk}/", f"/trials/{trial.pk}/", f"/builds/{build.pk}/log",
+            f"/projects/{slug}/secrets/", f"/projects/{slug}/", "/settings/audit/",
+            f"/benchmarks/{slug}/hello/",
+        )  # fmt: skip
+        api = (
+            f"runs/{run.pk}", f"runs/{run.pk}/trials", f"trials/{trial.pk}",
+            *(f"trials/{trial.pk}/artifacts/{name}" for name in names),
+            f"builds/{build.pk}/log", f"projects/{slug}/secrets",
+            f"benchmarks/{slug}/hello/definitions/1",
+        )  # fmt: skip
+        answers = [
+            *(browser.get(address + path) for path in paths),
+            *(requests.get(f"{address}/api/v1/{path}", headers=script, timeout=20) for path in api),
+        ]
+    assert {each.status_code for each in answers} == {200}, [each.url for each in answers]
+    return {each.url: each.content + str(each.headers).encode() for each in answers}
+
+
+def test_a_server_with_secrets_is_measured_and_leaves_none_of_them(
+    engine: Engine, team: Personas, machine: SshServer, live_server: Any, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    add_confirmed(machine, team)
+    source = telling_server()
+    project, shas = make_project(team.alice, tmp_path / "red", [source, {**source, "n": "2"}])
+    make_definition(team.alice, project, source=WITH_SECRETS)
+    for name, value in (
+        ("SHOP_TOKEN", "the first value"),
+        ("SHOP_TOKEN", TOKEN),
+        ("SHOP_KEY", KEY),
+    ):
+        set_secret(member=team.alice, project=project, name=name, value=value)
+    with (
+        caplog.at_level(logging.DEBUG),
+        watched_commands() as argv,
+        watched_redis() as chunks,
+        watched_files(machine.work_dir) as found,
+    ):
+        run = make_run(team.alice, shas, hosts=("bench-1",), rounds=2)
+        assert engine.finish(run).state in MEASURED, run.message
+        outputs = fetch_outputs(live_server.url, run, team.alice)
+        archive = tmp_path / "project.pitwall"
+        call_command("export_project", "red", project.slug, archive, quiet=True, stdout=StringIO())
+    assert found == []
+    on_host = files(machine.work_dir)
+    places = {
+        **tables(), **outputs, **files(engine.logs), **on_host, "archive": archive.read_bytes(),
+        "argv": b"\n".join(argv), "redis": b"".join(chunks), "log of the web": caplog.text.encode(),
+    }  # fmt: skip
+    assert leaks(places, VALUES) == []
+    # The values were there: each process printed them, and the server answered with one.
+    trials = Trial.objects.filter(state="measured")
+    assert trials.count() == 4
+    for trial in trials:
+        assert trial.provenance["secrets"] == {"SHOP_KEY": 1, "SHOP_TOKEN": 2}
+        assert {each["length"] for each in trial.provenance["checks"]} == {len(f"Hello, {TOKEN}!")}
+    everything = b"".join(on_host.values())
+    assert everything.count(b"app | ***\n") >= 6
+    assert b"built with ***\n" in everything
+    log = next(text for url, text in outputs.items() if url.endswith("artifacts/server.log"))
+    assert b"***\n***\n" in log
+    assert all(each.last_used_at for each in load_secrets(project))

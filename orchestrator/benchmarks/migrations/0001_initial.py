@@ -211,6 +211,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ProjectSecret",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                ("sealed_value", models.BinaryField(null=True)),
+                ("version", models.PositiveIntegerField(default=0)),
+                ("changed_at", models.DateTimeField()),
+                ("last_used_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "changed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secrets",
+                        to="benchmarks.project",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "name"), name="project_secret_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ShareLink",
             fields=[
                 (

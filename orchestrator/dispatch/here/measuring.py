@@ -11,6 +11,7 @@ from typing import Any
 from agents.hostagent.commands.status import status
 from orchestrator.benchmarks.matrix import find_unsupported_reason
 from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.comparisons.same_builds import IdentifiedBuild
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
@@ -100,6 +101,11 @@ class LocalMeasurement:
         self._show_progress(0, len(self.rows.trials), "reading the facts of this machine")
         programs = {name for each in resolve_cases(spec, cases).values() for name in each.requires}
         facts = self._facts(sorted(programs))
+        if names := list_secret_names(resolve_cases(spec, cases).values()):
+            raise HostError(
+                f"the definition names the secrets {', '.join(names)}, which only a run on the "
+                "server gets: start a run there"
+            )
         own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
         candidates = [case for case in cases if not own[case.pk]]
         lacking = {**own, **find_unsupported(spec, candidates, {"a": facts}, self._job_hosts)}

@@ -61,6 +61,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "secret_versions",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Name → version of the project's secrets of its round.",
+                    ),
+                ),
+                (
                     "state",
                     models.CharField(
                         default=orchestrator.runs.states.JobState["QUEUED"], max_length=16

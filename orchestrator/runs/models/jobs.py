@@ -38,6 +38,9 @@ class Job(models.Model):
     sealed_secret = models.BinaryField(
         null=True, editable=False, help_text="By it the hosts of an active job know each other."
     )
+    secret_versions = models.JSONField(
+        default=dict, blank=True, help_text="Name → version of the project's secrets of its round."
+    )
     snapshot = models.ForeignKey(
         HostSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
     )
