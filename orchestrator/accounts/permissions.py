@@ -109,7 +109,7 @@ PAGES: Mapping[str, PageRow] = {
         """benchmark-delete channel-delete host-remove host-retire invitation-withdraw
         member-remove profile-delete project-access-host-key-forget project-access-key
         project-access-remove project-delete project-forge-remove project-forge-secret
-        project-reclone""",
+        project-reclone project-secret-delete""",
         see=MAINTAINER,
         do=MAINTAINER,
     ),
@@ -119,7 +119,7 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
         do=MAINTAINER,
     ),
-    **_build_page_rows("host-new", see=MAINTAINER, do=MAINTAINER),
+    **_build_page_rows("host-new project-secret project-secrets", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
         """host-key-accept host-ssh host-settings member-role invitation-new channel-enable
         project-access-host-key project-access-host-key-reject project-restore
@@ -324,6 +324,10 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /projects/{project}/repository-access/deploy-key
         POST /projects/{project}/repository-access/host-key
         PUT /projects/{project}/repository-access/token
+        GET /projects/{project}/secrets
+        DELETE /projects/{project}/secrets/{name}
+        GET /projects/{project}/secrets/{name}
+        PUT /projects/{project}/secrets/{name}
         PUT /projects/{project}/retention
         """,
         MAINTAINER,

@@ -22,6 +22,7 @@ _BODIES: Mapping[str, Json] = {
         "credential": "lab key",
         "profile": "t490s",
     },
+    "PUT /projects/{project}/secrets/{name}": {"value": "a password for tests"},
     "POST /runs": _RUN,
     "POST /runs/plan": _RUN,
     "POST /results": {

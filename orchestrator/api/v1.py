@@ -22,6 +22,7 @@ from orchestrator.api.routers import (
     hosts,
     latencies,
     load_tools,
+    project_secrets,
     projects,
     proposals,
     pull_requests,
@@ -60,7 +61,7 @@ PARTS = (
     runs, schedules, backfills, builds, comparisons, histories, latencies, reports, results,
     catalogue, proposals, projects, references, load_tools, hosts, fleet, calibrations, trials,
     retention, changes, annotations, team, pull_requests, channels, forges, repository_access,
-    sharing, validity, deletions, unknown,
+    project_secrets, sharing, validity, deletions, unknown,
 )  # fmt: skip
 for part in PARTS:
     api.add_router("", part.router)

@@ -86,6 +86,7 @@ def list_screens(demo_team: DemoTeam) -> list[Screen]:
         "delivery": f"/settings/deliveries/{ids['delivery']}/",
         "project-forge": "/projects/server/forge",
         "project-access": "/projects/server/access",
+        "project-secrets": "/projects/server/secrets/",
         "settings-quotas": "/settings/quotas",
         "sharing": "/sharing/",
         "project-public": "/projects/server/public",

@@ -202,6 +202,15 @@ COVERED: Mapping[str, tuple[str, ...]] = {
     ),
     "project-access-host-key-forget": ("DELETE /projects/{project}/repository-access/host-key",),
     "project-access-remove": ("DELETE /projects/{project}/repository-access",),
+    "project-secrets": (
+        "GET /projects/{project}/secrets",
+        "PUT /projects/{project}/secrets/{name}",
+    ),
+    "project-secret": (
+        "GET /projects/{project}/secrets/{name}",
+        "PUT /projects/{project}/secrets/{name}",
+    ),
+    "project-secret-delete": ("DELETE /projects/{project}/secrets/{name}",),
     "forge-answer": (
         "GET /benchmark-requests/{request_id}",
         "POST /benchmark-requests/{request_id}/approve",

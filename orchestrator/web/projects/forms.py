@@ -1,7 +1,10 @@
-"""Forms of projects: repository, access, retention, change rules."""
+"""Forms of projects: repository, access, secrets, retention, change rules."""
+
+from typing import Any
 
 from django import forms
 
+from agents.hostagent.protocol import SHORTEST_SECRET
 from orchestrator.benchmarks.git_access import TOKEN_USER
 from orchestrator.benchmarks.services import check_slug
 from orchestrator.results.models import Retention
@@ -97,6 +100,35 @@ class ImportForm(TeamForm):
     path = forms.CharField(max_length=200)
     slug = forms.CharField(max_length=60, required=False)
     ref = forms.CharField(max_length=200, required=False)
+
+
+class HiddenTextarea(forms.Textarea):
+    """Shows nothing that was sent: like a password field, but for several lines."""
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        return super().get_context(name, None, attrs)
+
+
+class SecretValueForm(TeamForm):
+    value = forms.CharField(
+        strip=False,
+        help_text=f"At least {SHORTEST_SECRET} characters; line breaks are kept.",
+        widget=HiddenTextarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+    )
+
+    def clean_value(self) -> str:
+        """Browsers send line breaks as CRLF."""
+        value: str = self.cleaned_data["value"]
+        return value.replace("\r\n", "\n")
+
+
+class NewSecretForm(SecretValueForm):
+    name = forms.CharField(
+        max_length=64,
+        help_text="Letters, digits and _, such as STRIPE_KEY.",
+        widget=forms.TextInput({"spellcheck": "false", "autocomplete": "off"}),
+    )
+    field_order = ("name", "value")
 
 
 class AccessTokenForm(TeamForm):

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.web.projects import deletion_views, repository_views, views
+from orchestrator.web.projects import deletion_views, repository_views, secret_views, views
 
 urlpatterns = [
     path("projects/new", views.new_project, name="project-new"),
@@ -40,6 +40,13 @@ urlpatterns = [
         "projects/<slug:slug>/access/remove",
         repository_views.remove_access,
         name="project-access-remove",
+    ),
+    path("projects/<slug:slug>/secrets/", secret_views.secrets, name="project-secrets"),
+    path("projects/<slug:slug>/secrets/<str:name>/", secret_views.secret, name="project-secret"),
+    path(
+        "projects/<slug:slug>/secrets/<str:name>/delete",
+        secret_views.delete_secret,
+        name="project-secret-delete",
     ),
     path("projects/<slug:slug>/pins", views.pin, name="project-pin"),
     path(
