@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
+from orchestrator.benchmarks.build_sources import fetch_requested_submodules
 from orchestrator.benchmarks.fetch_requests import (
     PAUSES_S,
     pause_after,
@@ -155,7 +156,9 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
     try:
         repository = open_repository(project)
         update_suite_repository(project.repository_url)
-        _fetch(fetch, repository, claim)
+        note = partial(_note_progress, fetch, claim)
+        _fetch(fetch, repository, note)
+        fetch_requested_submodules(project, repository, note)
         try:
             file_default_branch(project, repository)
         except InvalidRequestError as error:
@@ -171,13 +174,8 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
     return _Result()
 
 
-def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
+def _fetch(fetch: Fetch, repository: Repository, note: Callable[[str], None]) -> None:
     """Fetch everything at once; if that fails, the branches first and then the refs one by one."""
-
-    def note(line: str) -> None:
-        claim.check()
-        _record_progress(fetch, line)
-
     if fetch.clone:
         repository.clone(on_progress=note)
     try:
@@ -205,6 +203,11 @@ def _fetch_refs(
         except InvalidRequestError as error:
             logger.warning("a ref of project %s could not be fetched: %s", fetch.pk, error)
     return tried
+
+
+def _note_progress(fetch: Fetch, claim: Claim, line: str) -> None:
+    claim.check()
+    _record_progress(fetch, line)
 
 
 def _record_progress(fetch: Fetch, line: str) -> None:

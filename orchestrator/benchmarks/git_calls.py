@@ -70,19 +70,21 @@ def run_bounded(
     most_bytes: int = MOST_OUTPUT_BYTES,
     *,
     file_bytes: int = MOST_FILE_BYTES,
+    source: IO[bytes] | None = None,
     target: Sink | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     check: Callable[[], None] | None = None,
 ) -> GitOutput:
     """Run a program until it ends; its standard output is written to `target`, or returned.
 
-    `on_stderr` gets the data of standard error as it arrives. `check` is called about twice a
-    second and ends the program if it raises. Raise TimeoutError or TooMuchError if the program
-    exceeded a limit; then it was ended with all processes that it started.
+    `source` is the standard input. `on_stderr` gets the data of standard error as it arrives.
+    `check` is called about twice a second and ends the program if it raises. Raise TimeoutError or
+    TooMuchError if the program exceeded a limit; then it was ended with all processes that it
+    started.
     """
     process = subprocess.Popen(
         [*_build_prefix(), *argv], env=dict(environment), start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=source or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
@@ -196,6 +198,7 @@ def call_git(
     most_bytes: int = MOST_OUTPUT_BYTES,
     limit: str = "",
     file_bytes: int = MOST_FILE_BYTES,
+    source: IO[bytes] | None = None,
     target: Sink | None = None,
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
@@ -211,7 +214,7 @@ def call_git(
         done = run_bounded(
             ["git", *args], _build_environment(config or {}, variables or {}), timeout_s,
             most_bytes,
-            file_bytes=file_bytes, target=target, check=size_check,
+            file_bytes=file_bytes, source=source, target=target, check=size_check,
             on_stderr=progress.add if progress else None,
         )  # fmt: skip
     except (TimeoutError, TooMuchError, OSError) as error:

@@ -277,6 +277,27 @@ class Commit(models.Model):
         return self.sha[:10]
 
 
+class BuildSource(models.Model):
+    """What a host needs to build a commit, in addition to the files of the commit.
+
+    `submodules` are pairs of a path and a hash, parents first. `problem`: why the files are not
+    those to measure; empty if they are. `requested_at`: when a job asked for the submodules.
+    `read_at`: when the other fields were determined; null before. Both times are of the database's
+    clock.
+    """
+
+    commit = models.OneToOneField(
+        Commit, on_delete=models.CASCADE, primary_key=True, related_name="source"
+    )
+    submodules = models.JSONField(default=list, blank=True)
+    problem = models.TextField(blank=True)
+    requested_at = models.DateTimeField(null=True, blank=True)
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"source of {self.commit}"
+
+
 class Benchmark(Deletable):
     """A named thing to measure in a project; its definitions are its versions.
 

@@ -192,6 +192,20 @@ def check_fetched(project: Project, *, known: bool) -> None:
     raise FetchRunningError(project, urgent=strict, problem=fetch.error)
 
 
+def open_repository_with(project: Project, sha: str, since: datetime) -> Repository:
+    """Return the mirror of the project with this commit, for a job that started at `since`.
+
+    FetchRunningError if it was lost: a fetch after that time must bring it back.
+    InvalidRequestError if that fetch failed or did not bring the commit.
+    """
+    repository = open_repository(project)
+    if not repository.has(sha):
+        with resolve_after_fetch(lambda: since):
+            check_fetched(project, known=False)
+        repository.resolve(sha)
+    return repository
+
+
 def _check_read(fetch: Fetch) -> None:
     if fetch.state == "failed":
         raise _build_fetch_error(fetch)

@@ -1,15 +1,15 @@
 """git repositories: a bare mirror in the data folder, which is a cache and may be lost."""
 
-import gzip
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
+from orchestrator.benchmarks.archiving import PACK_TIMEOUT_S, write_archive
 from orchestrator.benchmarks.commit_facts import COMMIT_FIELDS, CommitFacts, parse_commit
+from orchestrator.benchmarks.fetch_calls import fetch_refs
 from orchestrator.benchmarks.git_calls import GitOutput, call_git, is_repository
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
 from orchestrator.benchmarks.mirrors import (
@@ -20,14 +20,16 @@ from orchestrator.benchmarks.mirrors import (
     replace_mirror,
 )
 from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.submodules import Submodules
+from orchestrator.benchmarks.tree_entries import Submodule, inspect_commit
 from orchestrator.core.errors import InvalidRequestError
 
 _ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
 #: Limit of a list of hashes that is not kept in memory: 26 million hashes.
 MOST_LISTED_BYTES = 1 << 30
-#: Time limit of an archive or a bundle.
-PACK_TIMEOUT_S = 1800.0
+#: Time limit of all submodules of a commit: requests for the project wait for them.
+SUBMODULES_TIMEOUT_S = 900.0
 #: Time limit of repacking a mirror, and the least time between two.
 GC_TIMEOUT_S = 1800.0
 GC_PAUSE_S = 6 * 3600.0
@@ -124,7 +126,7 @@ class Repository:
                     "--git-dir", str(self._mirror), "gc", "--auto", "--force", "--quiet",
                     config={"gc.autoDetach": "false"}, timeout_s=GC_TIMEOUT_S,
                     file_bytes=self._limits.mirror_bytes + (1 << 30),
-                    size_check=partial(check_free, self._mirror.parent, self._limits.free_bytes),
+                    size_check=self._check_free,
                 )  # fmt: skip
             except BaseException:
                 remove_leftovers(self._mirror)
@@ -260,8 +262,9 @@ class Repository:
 
     def archive(self, sha: str, target: BinaryIO) -> None:
         """Write the commit's files as a .tar.gz, with the same bytes each time."""
-        with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed:
-            self._pack("archive", "--format=tar", sha, target=packed)
+        write_archive(
+            self._mirror, sha, target, most_bytes=self._limits.packed_bytes, check=self._check_free
+        )
 
     def ancestors(self, sha: str, *, limit: int) -> list[str]:
         """Return at most `limit` commits before this one, nearest first."""
@@ -276,7 +279,25 @@ class Repository:
         ref = f"refs/pitwall/{sha}"
         self._git("update-ref", ref, sha)
         excluded = [f"^{without}"] if without else []
-        self._pack("bundle", "create", "--quiet", "-", ref, *excluded, target=target)
+        call_git(
+            "--git-dir", str(self._mirror), "bundle", "create", "--quiet", "-", ref, *excluded,
+            target=target, timeout_s=PACK_TIMEOUT_S, most_bytes=self._limits.packed_bytes,
+            limit="PITWALL_GIT_PACKED_LIMIT_MIB", size_check=self._check_free,
+        )  # fmt: skip
+
+    def inspect(self, sha: str) -> list[Submodule]:
+        """Return the submodules of a commit; errors as for `inspect_commit`."""
+        return inspect_commit(self._mirror, sha)
+
+    @property
+    def submodules(self) -> Submodules:
+        return Submodules(
+            remote=self._remote,
+            mirror=self._mirror,
+            limits=self._limit_call(self._mirror),
+            timeout_s=min(self._limits.fetch_timeout_s, SUBMODULES_TIMEOUT_S),
+            packed_bytes=self._limits.packed_bytes,
+        )
 
     def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
         """Filter a list that may have millions of hashes, without keeping it in memory."""
@@ -287,12 +308,8 @@ class Repository:
         )  # fmt: skip
         return selection.shas
 
-    def _pack(self, *args: str, target: Any) -> None:
-        call_git(
-            "--git-dir", str(self._mirror), *args, target=target, timeout_s=PACK_TIMEOUT_S,
-            most_bytes=self._limits.packed_bytes, limit="PITWALL_GIT_PACKED_LIMIT_MIB",
-            size_check=partial(check_free, self._mirror.parent, self._limits.free_bytes),
-        )  # fmt: skip
+    def _check_free(self) -> None:
+        check_free(self._mirror.parent, self._limits.free_bytes)
 
     def _lookup(self, ref: str) -> str | None:
         return self._try(
@@ -323,7 +340,7 @@ class Repository:
             limits = self._limit_call(clone, replaces=self._mirror.name)
             limits.check()
             call_git("init", "--quiet", "--bare", str(clone))
-            self._fetch(clone, *_ALL_REFS, limits=limits, on_progress=on_progress)
+            self._fetch(clone, _ALL_REFS, limits, on_progress)
             replace_mirror(self._mirror)
         finally:
             remove_clones(self._mirror)
@@ -334,7 +351,7 @@ class Repository:
         limits = self._limit_call(self._mirror)
         limits.check()
         try:
-            self._fetch(self._mirror, *refs, prune=prune, limits=limits, on_progress=on_progress)
+            self._fetch(self._mirror, refs, limits, on_progress, *(("--prune",) if prune else ()))
         except BaseException:
             remove_leftovers(self._mirror)
             raise
@@ -351,28 +368,15 @@ class Repository:
     def _fetch(
         self,
         folder: Path,
-        *refs: str,
+        refs: Sequence[str],
         limits: MirrorLimits,
-        prune: bool = False,
         on_progress: Callable[[str], None] | None,
+        *options: str,
     ) -> None:
-        words = ("--progress", "--force", *(("--prune",) if prune else ()), "--")
-        self._remote.call(
-            "--git-dir", str(folder), "fetch", *words, self._remote.url, *refs,
-            config={
-                # One pack, because loose objects would be written one by one.
-                "fetch.unpackLimit": "1",
-                # `collect_garbage` does this, outside the limits.
-                "gc.auto": "0",
-                "maintenance.auto": "false",
-            },
-            timeout_s=self._limits.fetch_timeout_s,
-            on_progress=on_progress,
-            # The size check must apply first: its message states what to do.
-            file_bytes=self._limits.mirror_bytes + (1 << 30),
-            size_check=limits.repeated_check(),
+        fetch_refs(
+            self._remote, folder, refs, *options,
+            limits=limits, timeout_s=self._limits.fetch_timeout_s, on_progress=on_progress,
         )  # fmt: skip
-        limits.check()
 
     def _run(self, *args: str, check: bool = True) -> GitOutput:
         return call_git("--git-dir", str(self._mirror), *args, check=check)

@@ -133,6 +133,25 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="BuildSource",
+            fields=[
+                (
+                    "commit",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="source",
+                        serialize=False,
+                        to="benchmarks.commit",
+                    ),
+                ),
+                ("submodules", models.JSONField(blank=True, default=list)),
+                ("problem", models.TextField(blank=True)),
+                ("requested_at", models.DateTimeField(blank=True, null=True)),
+                ("read_at", models.DateTimeField(blank=True, null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="Benchmark",
             fields=[
                 (
