@@ -6,9 +6,11 @@ Layout below the host's work directory (all paths are relative to it, all names 
     tools/<sha256>/oha                    a load tool that the orchestrator sent
     repositories/<project id>.git         bare repository, filled from bundles
     bundles/<name>.bundle                 a git bundle; removed by `take-bundle`
-    sources/<commit>.tar.gz               `git archive` of a commit, for hosts without git
+    sources/<commit>.tar.gz               `git archive` of a commit: of a submodule, and for hosts
+                                          without git
     builds/<commit>-<inputs hash>/        the build of a commit:
-        tree/                             the checked-out files
+        tree/                             the checked-out files, with submodules in their places
+        repositories/<name>/              the files of another repository that the build uses
         .done                             complete; the name of the separate user that made it
         build.log                         the output of the steps
         digests.json, period.json         what identifies the build, and when its steps ran
@@ -18,6 +20,7 @@ Layout below the host's work directory (all paths are relative to it, all names 
     installs/<name>/                      an install of a recipe (builds/installs.py); <name> is a
                                           hash of the recipe's key and the contents of its files
         source/                           a copy of these files: the folder of the steps
+        repositories/<name>/              the files of another repository that the steps use
         installed/                        the installed files
         exposed                           exists while build steps run that could change it
         .done                             complete
@@ -120,15 +123,25 @@ Plan (plan.json), the same for every host of the job except `self`, `tuning`, `r
 BUILD, unique on a host:
 
     {"id": "<sha>-<inputs hash>", "label": "system axum", "commit": "<sha>",
-     "source": {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"},
+     "source": SOURCE, "repositories": {"framework": {"commit": "<sha>", "source": SOURCE}},
      "tree": "builds/<...>", "on": ["a"], "path": ["/usr/local/go/bin"], "install": INSTALL | null,
      "working_dir": "services/api" | null,
      "steps": [["{python}", "-m", "compileall", "."]], "env": {}, "timeout_s": 600}
 
     id          of a commit and a recipe; `label` is the name of the recipe, for events
+    repositories other commits that the build and its processes use, may be absent; the folder of
+                "framework" is {framework_tree}
     on          labels of the hosts that need it
     path        folders that come first on PATH
     working_dir the folder of the tree in which all steps run; null: the tree itself
+
+SOURCE:
+
+    {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"} | {"problem": "..."},
+    and "submodules": [{"path": "vendor/lib", "archive": "sources/<sha>.tar.gz"}, ...]
+
+    problem     the build fails with this message
+    submodules  archives that are unpacked into folders of the tree, parents first; may be absent
 
 TRIAL:
 
@@ -163,12 +176,13 @@ TRIAL:
     cooldown_s  a pause after the trial
     expected_s  the duration of the loads, as far as it is known
 
-INSTALL: {"key": "...", "files": ["requirements.txt"],
+INSTALL: {"key": "...", "files": ["requirements.txt"], "repositories": ["framework"],
           "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
   `files` are files and folders of the tree, or "." for all. Their contents are part of the recipe.
   Runs before the steps of the build, with its env, unless a complete folder with the same key and
-  contents exists. The steps run in a copy of `files`, which is {tree} for them. The output of the
-  steps is in the build's log. A failed step is a failed build, and so is a build step that changes
+  contents exists. The steps run in a copy of `files`, which is {tree} for them. `repositories`, which
+  may be absent, are those that the steps use: they get copies as well. The output of the steps is
+  in the build's log. A failed step is a failed build, and so is a build step that changes
   {installed}.
 
 Each "env" has the variables of processes: texts, or {"secret": NAME} for the value of a secret.

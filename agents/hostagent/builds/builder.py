@@ -18,17 +18,20 @@ from ..paths import (
     build_dir,
     get_tree_dir,
     read_install_name,
-    resolve_below,
     resolve_working_dir,
 )
 from ..sandbox.directories import Sandbox
 from ..step.plan import Build
 from . import installs
-from .archive import unpack
 from .build_records import BuildDigests, read_digests, record_period, write_digests
 from .build_steps import BuildCommands, Heartbeat
 from .install_inputs import InstallInputs
-from .repositories import add_worktree
+from .sources import (
+    build_repository_placeholders,
+    check_out,
+    check_out_repositories,
+    get_repository_folder,
+)
 from .tree_files import compute_tree_digest
 
 LOG = "build.log"
@@ -82,16 +85,17 @@ def find_build(step: StepDir, build: Build, sandbox: Sandbox) -> Optional[BuildR
 def _build(step: StepDir, build: Build, heartbeat: Heartbeat, sandbox: Sandbox) -> BuildResult:
     folder, tree = build_dir(step.root, build.tree), get_tree_dir(step.root, build.tree)
     remove_tree(folder)
-    _check_out_source(step, build, tree, sandbox)
-    source = compute_tree_digest(tree, heartbeat)
+    _check_out_all(step, build, tree, sandbox)
+    source = _hash_trees(step, build, heartbeat)
     home = sandbox.environment(build.tree)
-    commands = BuildCommands(step, build, tree, {"tree": tree}, home, heartbeat, sandbox)
+    placeholders = {"tree": tree, **build_repository_placeholders(step.root, build.tree)}
+    commands = BuildCommands(step, build, tree, placeholders, home, heartbeat, sandbox)
     with record_period(step.root, build.tree):
         name = _ensure_install(commands)
         _run_steps(commands, name)
     digests = BuildDigests(
         source=_hash_source(build, name, source),
-        build=_hash_build(name, compute_tree_digest(tree, heartbeat) if build.steps else source),
+        build=_hash_build(name, _hash_trees(step, build, heartbeat) if build.steps else source),
     )
     write_digests(step.root, build.tree, digests)
     write_bytes(folder / DONE, sandbox.owner_note)
@@ -109,8 +113,7 @@ def _ensure_install(commands: BuildCommands) -> Optional[str]:
     if installs.is_complete(step.root, name, commands.sandbox):
         installs.note_use(step.root, name, commands.log)
     else:
-        placeholders = installs.build_placeholders(step.root, build.tree)
-        installs.run_install(commands._replace(placeholders=placeholders), inputs, name)
+        installs.run_install(commands, inputs, name)
     return name
 
 
@@ -155,12 +158,22 @@ def _hash_build(installed: Optional[str], tree_digest: str) -> str:
     return hashlib.sha256(json.dumps([tree_digest, installed]).encode()).hexdigest()
 
 
-def _check_out_source(step: StepDir, build: Build, tree: Path, sandbox: Sandbox) -> None:
-    if build.archive is not None:
-        unpack(resolve_below(step.root, build.archive), tree)
-    elif build.repository is not None:
-        try:
-            add_worktree(step.root, build.repository, build.commit, tree)
-        except AgentError as error:
-            raise BuildFailed(error.message) from error
+def _check_out_all(step: StepDir, build: Build, tree: Path, sandbox: Sandbox) -> None:
+    """Check out the commit, and the other repositories next to its tree."""
+    check_out(step.root, build.source, tree)
     sandbox.give_checkout(tree)
+    for folder in check_out_repositories(step.root, build.repositories, tree.parent):
+        sandbox.give_source(folder)
+
+
+def _hash_trees(step: StepDir, build: Build, heartbeat: Heartbeat) -> str:
+    """Return the digest of the tree and of the other repositories, if there are any."""
+    tree = get_tree_dir(step.root, build.tree)
+    own = compute_tree_digest(tree, heartbeat)
+    if not build.repositories:
+        return own
+    others = {
+        name: compute_tree_digest(get_repository_folder(tree.parent, name), heartbeat)
+        for name in sorted(build.repositories)
+    }
+    return hashlib.sha256(json.dumps([own, others]).encode()).hexdigest()

@@ -19,6 +19,7 @@ from ..protocol import WHOLE_COMMIT
 from ..sandbox.directories import Sandbox
 from .build_steps import BuildCommands, Heartbeat
 from .install_inputs import InstallInputs
+from .sources import build_repository_placeholders, check_out_repositories, list_folders
 from .tree_files import iterate_files
 
 LOG = "install.log"
@@ -40,9 +41,10 @@ def get_content_folder(root: Path, name: str) -> Path:
 
 
 def build_placeholders(root: Path, tree: str) -> dict[str, str]:
-    """Return `installed`, if the tree has an install."""
+    """Return `installed`, if the tree has an install, and the folders of other repositories."""
     name = read_install_name(root, tree)
-    return {} if name is None else {"installed": str(get_content_folder(root, name))}
+    installed = {} if name is None else {"installed": str(get_content_folder(root, name))}
+    return {**installed, **build_repository_placeholders(root, tree)}
 
 
 def is_complete(root: Path, name: str, sandbox: Sandbox) -> bool:
@@ -64,7 +66,8 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
     """Run the install steps of the build in a folder with their input files only.
 
     That folder is `{tree}` for them. It stays next to the installed files, because these may refer
-    to it. Raises BuildFailed with the error.
+    to it; so do copies of the other repositories that the steps use. Raises BuildFailed with the
+    error.
     """
     root, install = commands.step.root, commands.build.install
     assert install is not None
@@ -78,11 +81,15 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
     work.mkdir(parents=True, exist_ok=True)
     for place in (content, source):
         commands.sandbox.give(place)
+    used = {each: commands.build.repositories[each] for each in install.repositories}
+    others = check_out_repositories(root, used, folder)
+    for place in others:
+        commands.sandbox.give_source(place)
     commands.sandbox.open_install(name)
     began = commands.log.stat().st_size
     own = commands._replace(
         folder=work,
-        placeholders={**commands.placeholders, "tree": source},
+        placeholders={"installed": content, "tree": source, **list_folders(folder)},
         home=commands.sandbox.environment(None),
     )
     try:
@@ -95,7 +102,7 @@ def run_install(commands: BuildCommands, inputs: InstallInputs, name: str) -> No
         _check_links(place, inputs)
     (folder / LOG).write_bytes(commands.log.read_bytes()[began:])
     try:
-        for place in (content, source):
+        for place in (content, source, *others):
             commands.sandbox.take_back(place)
     except OSError as error:  # such as a path that is too long
         raise BuildFailed(f"the installed files cannot be stored: {error}") from error

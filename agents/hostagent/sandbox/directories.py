@@ -89,12 +89,18 @@ class Sandbox:
         """Give a new checkout to the user, with a home next to it."""
         if self.account is None:
             return
-        # It refers to the repository, which that user may not access: git would only fail.
-        (tree / ".git").unlink(missing_ok=True)
+        self.give_source(tree)
         home = tree.parent / HOME
         home.mkdir(mode=_CLOSED)
-        self.give(tree)
         self.give(home)
+
+    def give_source(self, tree: Path) -> None:
+        """Give the new checkout of a commit to the user, without its link to the repository."""
+        if self.account is None:
+            return
+        # That user may not access the repository: git would only fail.
+        (tree / ".git").unlink(missing_ok=True)
+        self.give(tree)
 
     def give(self, folder: Path) -> None:
         """Give the folder and its content to the user.

@@ -40,27 +40,49 @@ class Limits(NamedTuple):
 class Install(NamedTuple):
     """The name of the install is a hash of `key` and of `files` in the tree.
 
-    `files` names files, folders with all they contain, or WHOLE_COMMIT.
+    `files` names files, folders with all they contain, or WHOLE_COMMIT. `repositories`: those of
+    the build that the steps use; `key` depends on their commits.
     """
 
     key: str
     files: tuple[str, ...]
+    repositories: tuple[str, ...]
     steps: tuple[tuple[str, ...], ...]
     timeout_s: float
 
 
+class Submodule(NamedTuple):
+    """The archive of the files of a folder `path` in a tree."""
+
+    path: str
+    archive: str
+
+
+class Source(NamedTuple):
+    """The files of a commit: from `archive` or `repository`, and then its submodules.
+
+    `problem`: why there is neither; then the build fails.
+    """
+
+    commit: str
+    archive: Optional[str]
+    repository: Optional[str]
+    problem: Optional[str]
+    submodules: tuple[Submodule, ...]
+
+
 class Build(NamedTuple):
-    """A build of a commit with one recipe. Its source is `archive` or `repository`.
+    """A build of a commit with one recipe.
 
     `label`: the name of the recipe, only for events. `working_dir`: the folder of the tree in which
-    all steps run; None = the tree itself.
+    all steps run; None = the tree itself. `repositories`: other commits that it uses, by name.
     """
 
     id: str
     label: str
     commit: str
-    archive: Optional[str]
-    repository: Optional[str]
+    source: Source
+    repositories: Mapping[str, Source]
     tree: str
     on: tuple[str, ...]
     path: tuple[str, ...]

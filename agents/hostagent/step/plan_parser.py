@@ -10,7 +10,7 @@ from ..errors import AgentError, BadPlan
 from ..paths import build_dir, check_id, get_repository, resolve_below
 from ..protocol import SCHEMA, WHOLE_COMMIT
 from .json_node import Node
-from .plan import Build, Host, Install, Plan, QuietRule, Tls, Trial
+from .plan import Build, Host, Install, Plan, QuietRule, Source, Submodule, Tls, Trial
 from .trial_parser import (
     parse_environment,
     parse_folders,
@@ -70,18 +70,17 @@ def _parse_host(node: Node) -> Host:
 
 
 def _build(node: Node, labels: tuple[str, ...]) -> Build:
-    source = node["source"]
-    archive, repository = (
-        source[key].text() if source.has(key) else None for key in ("archive", "repository")
-    )
-    if (archive is None) == (repository is None):
-        raise source.wrong("'archive' or 'repository'")
+    commit = node["commit"].text()
+    others = node["repositories"].fields() if node.has("repositories") else {}
     return Build(
         id=node["id"].text(),
         label=node["label"].text(),
-        commit=node["commit"].text(),
-        archive=archive,
-        repository=repository,
+        commit=commit,
+        source=_parse_source(node["source"], commit),
+        repositories={
+            name: _parse_source(item["source"], item["commit"].text())
+            for name, item in others.items()
+        },
         tree=node["tree"].text(),
         on=tuple(parse_label(item, labels) for item in node["on"].items()),
         path=parse_folders(node["path"]),
@@ -93,10 +92,29 @@ def _build(node: Node, labels: tuple[str, ...]) -> Build:
     )
 
 
+def _parse_source(node: Node, commit: str) -> Source:
+    archive, repository, problem = (
+        node[key].text() if node.has(key) else None for key in ("archive", "repository", "problem")
+    )
+    if [archive, repository, problem].count(None) != 2:
+        raise node.wrong("'archive', 'repository' or 'problem'")
+    submodules = node["submodules"].items() if node.has("submodules") else ()
+    return Source(
+        commit=commit,
+        archive=archive,
+        repository=repository,
+        problem=problem,
+        submodules=tuple(
+            Submodule(item["path"].text(), item["archive"].text()) for item in submodules
+        ),
+    )
+
+
 def _install(node: Node) -> Install:
     return Install(
         key=node["key"].text(),
         files=node["files"].texts(),
+        repositories=node["repositories"].texts() if node.has("repositories") else (),
         steps=tuple(item.texts() for item in node["steps"].items()),
         timeout_s=node["timeout_s"].number(),
     )
@@ -136,10 +154,22 @@ def _check_build(build: Build, root: Path) -> None:
     check_id(build.id)
     check_id(build.commit)
     build_dir(root, build.tree)
-    _check_source(build, root)
-    for name in build.install.files if build.install else ():
+    _check_source(build.source, root)
+    for name, source in build.repositories.items():
+        check_id(name)
+        check_id(source.commit)
+        _check_source(source, root)
+    if build.install is not None:
+        _check_install(build.install, build, root)
+
+
+def _check_install(install: Install, build: Build, root: Path) -> None:
+    for name in install.files:
         if name != WHOLE_COMMIT:
             resolve_below(root, name)
+    for name in install.repositories:
+        if name not in build.repositories:
+            raise BadPlan(f"plan: the install uses {name!r}, which the build has no source of")
 
 
 def _check_ids(plan: Plan) -> None:
@@ -150,13 +180,16 @@ def _check_ids(plan: Plan) -> None:
                 raise BadPlan(f"plan.builds: host {label} has two builds that are called {name}")
 
 
-def _check_source(build: Build, root: Path) -> None:
-    if build.archive is not None:
-        resolve_below(root, build.archive)
-    if build.repository is not None:
-        get_repository(root, build.repository)
-        if not _SHA.match(build.commit):
-            raise BadPlan(f"plan: {build.commit!r} is not a commit of a repository")
+def _check_source(source: Source, root: Path) -> None:
+    if source.archive is not None:
+        resolve_below(root, source.archive)
+    if source.repository is not None:
+        get_repository(root, source.repository)
+        if not _SHA.match(source.commit):
+            raise BadPlan(f"plan: {source.commit!r} is not a commit of a repository")
+    for submodule in source.submodules:
+        resolve_below(root, submodule.path)
+        resolve_below(root, submodule.archive)
 
 
 def _check_trial(trial: Trial, root: Path) -> None:

@@ -3,69 +3,18 @@
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.agents.support import SERVER, AgentHost, a_build, a_plan, a_trial
+from tests.agents.origin import PROJECT, Origin, git_build
+from tests.agents.support import SERVER, AgentHost, a_plan, a_trial
 
-PROJECT = "p1"
-AUTHOR = {
-    "GIT_AUTHOR_NAME": "A",
-    "GIT_AUTHOR_EMAIL": "a@example.org",
-    "GIT_COMMITTER_NAME": "A",
-    "GIT_COMMITTER_EMAIL": "a@example.org",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-}
 ABSENT = "0" * 40
-
-
-class Origin:
-    """A project's repository on the orchestrator's side."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *words: str) -> str:
-        return subprocess.run(
-            ["git", *words],
-            cwd=self.folder,
-            env={**os.environ, **AUTHOR},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-
-    def commit(self, **files: str) -> str:
-        for name, text in files.items():
-            (self.folder / name.replace("_", ".")).write_text(text)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", "Change")
-        sha = self.git("rev-parse", "HEAD")
-        self.git("update-ref", f"refs/pitwall/{sha}", sha)
-        return sha
-
-    def send(self, host: AgentHost, commit: str, *known: str, name: str = "b1") -> None:
-        """A bundle with `commit` and what it needs, but for what is `known`."""
-        (host.root / "bundles").mkdir(exist_ok=True)
-        path = host.root / f"bundles/{name}.bundle"
-        without = [f"^{sha}" for sha in known]
-        self.git("bundle", "create", "--quiet", str(path), f"refs/pitwall/{commit}", *without)
 
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
     return Origin(tmp_path / "origin")
-
-
-def git_build(commit: str, **changes: Any) -> dict[str, Any]:
-    source = {"repository": PROJECT}
-    name = f"{commit}-x"
-    plain = {"id": name, "commit": commit, "source": source, "tree": f"builds/{name}"}
-    return a_build(**{**plain, **changes})
 
 
 def test_stored_commits_are_listed(host: AgentHost, origin: Origin) -> None:
@@ -177,7 +126,7 @@ def test_no_git_hooks_or_filters_run(
     assert not (tmp_path / "hooked").exists()
 
 
-def test_submodules_are_ignored(host: AgentHost, origin: Origin) -> None:
+def test_git_itself_fetches_no_submodule(host: AgentHost, origin: Origin) -> None:
     (origin.folder / ".gitmodules").write_text('[submodule "s"]\n\tpath = s\n\turl = /nowhere\n')
     origin.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},s")
     commit = origin.commit(a="1")
