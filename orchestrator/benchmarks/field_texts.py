@@ -18,6 +18,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "subject": "The server under test.",
         "services": "Services that run in addition to the server, by name; started in this order "
         "for each trial.",
+        "repositories": "Commits of other projects of the team, by name; their files are in the "
+        "folder {NAME_tree}.",
         "load": "The load on the server.",
         "checks": "Requests with their expected responses, checked before and after each load.",
         "known": "True values of metrics in SI units, if the server is built to have them.",
@@ -52,6 +54,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "files": "Files and folders of the commit that the steps read, or . for all; they see no "
         "others.",
         "timeout_s": "Total timeout in seconds.",
+    },
+    "OtherRepository": {
+        "project": "The short name of a project of the same team.",
+        "ref": "A tag, a branch or a hash, or an axis such as '{framework}'; resolved once when a "
+        "run is created.",
     },
     "Ready": {
         "path": "The request; null: a connection is sufficient.",

@@ -16,7 +16,11 @@ from orchestrator.benchmarks.matrix import (
     resolve_cells,
     resolve_load,
 )
-from orchestrator.benchmarks.placeholders import find_placeholders, list_service_placeholders
+from orchestrator.benchmarks.placeholders import (
+    find_placeholders,
+    list_repository_placeholders,
+    list_service_placeholders,
+)
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
@@ -249,14 +253,17 @@ def _search_problems(load: Load) -> Iterator[Problem]:
 
 
 def _check_words(spec: Spec, load: LoadSpec) -> None:
-    """Reject placeholders of a service: the agent would replace them before the tool gets them."""
+    """Reject placeholders of a service or repository: the agent would replace them first."""
     texts = [
         ("path", load.path),
         ("body", load.body or ""),
         ("random_path", load.random_path or ""),
     ]
     texts += [(f"headers.{name}", value) for name, value in load.headers]
-    taken = set(list_service_placeholders(spec.services))
+    taken = {
+        *list_service_placeholders(spec.services),
+        *list_repository_placeholders(spec.repositories),
+    }
     for where, text in texts:
         if conflicts := find_placeholders(text) & taken:
             problem = f"{{{min(conflicts)}}} would be replaced on the host: write it another way"

@@ -30,6 +30,11 @@ def list_service_placeholders(services: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}_{word}" for name in services for word in SERVICE_WORDS)
 
 
+def list_repository_placeholders(repositories: Iterable[str]) -> tuple[str, ...]:
+    """Return the placeholders for the folders of these repositories, such as `framework_tree`."""
+    return tuple(f"{name}_tree" for name in repositories)
+
+
 def find_placeholders(text: str) -> set[str]:
     return set(_WORD.findall(text))
 

@@ -37,6 +37,7 @@ from orchestrator.benchmarks.fields import (
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
 from orchestrator.benchmarks.options import Options, Requires
+from orchestrator.benchmarks.other_repositories import MAX_REPOSITORIES, OtherRepository
 from orchestrator.benchmarks.placeholders import (
     AGENT_WORDS,
     BUILD_WORDS,
@@ -44,6 +45,7 @@ from orchestrator.benchmarks.placeholders import (
     Stage,
     find_placeholder_problem,
     find_placeholders,
+    list_repository_placeholders,
     list_service_placeholders,
 )
 from orchestrator.core.errors import InvalidRequestError
@@ -117,7 +119,8 @@ class Spec(Strict):
 
     `known`: true values of metrics if the server is built to have them: a load tool's difference
     from them is its error. `measured`: the side to measure; the other is constant. `baseline`: the
-    values of axes that are the 100 % of reports.
+    values of axes that are the 100 % of reports. `repositories`: commits of other projects, which
+    the subject and the services may use.
     """
 
     version: Literal[1]
@@ -125,6 +128,7 @@ class Spec(Strict):
     description: Annotated[str, Field(max_length=5000)] = ""
     subject: Subject
     services: Annotated[dict[Name, Service], Field(max_length=MAX_SERVICES)] = {}
+    repositories: Annotated[dict[Name, OtherRepository], Field(max_length=MAX_REPOSITORIES)] = {}
     load: Load
     checks: Annotated[list[Check], Field(max_length=50)] = []
     known: dict[str, Annotated[float, Field(gt=0)]] = {}
@@ -169,6 +173,7 @@ class Spec(Strict):
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
         unused = {
             "services": [],
+            "repositories": {},
             "limits": RoleLimits().model_dump(),
             "checks": [],
             "known": {},
@@ -188,7 +193,11 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _words_are_known(self) -> "Spec":
-        later = (*AGENT_WORDS, *list_service_placeholders(self.services))
+        later = (
+            *AGENT_WORDS,
+            *list_service_placeholders(self.services),
+            *list_repository_placeholders(self.repositories),
+        )
         if problem := find_placeholder_problem(
             _iterate_stages(self), axes=self.matrix, later=later
         ):
@@ -277,7 +286,7 @@ def parse(source: str) -> Spec:
         raise InvalidRequestError("expected a mapping with version, title, subject and load")
     if isinstance(data.get("services"), list):
         raise refuse("services", "expected a mapping from names to services, got a list")
-    _check_axis_names(_list_names(data, "matrix"), _list_names(data, "services"))
+    _check_axis_names(data)
     spec = from_data(data)
     if faults := [*_find_equal_values(spec), *_find_unknown_words(spec)]:
         raise InvalidRequestError.from_faults(faults)
@@ -332,14 +341,18 @@ def _list_names(data: dict[str, object], field: str) -> list[str]:
     return [str(name) for name in value] if isinstance(value, dict) else []
 
 
-def _check_axis_names(axes: list[str], services: list[str]) -> None:
+def _check_axis_names(data: dict[str, object]) -> None:
     """Check names in new definitions only: the list of reserved names grows with Pitwall."""
-    for axis in axes:
+    services, repositories = _list_names(data, "services"), _list_names(data, "repositories")
+    for axis in _list_names(data, "matrix"):
+        owner = axis.rpartition("_")[0]
         if axis in AGENT_WORDS:
             raise refuse(f"matrix.{axis}", "this name is taken by the agent; rename the axis")
         if axis in list_service_placeholders(services):
-            service = axis.rpartition("_")[0]
-            problem = f"this name is taken by the service {service}; rename one of them"
+            problem = f"this name is taken by the service {owner}; rename one of them"
+            raise refuse(f"matrix.{axis}", problem)
+        if axis in list_repository_placeholders(repositories):
+            problem = f"this name is taken by the repository {owner}; rename one of them"
             raise refuse(f"matrix.{axis}", problem)
 
 
@@ -361,17 +374,18 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
         for place, command in enumerate(commands)
         for i, text in enumerate(command)
     )
-    yield Stage(texts=texts, words=BUILD_WORDS)
+    trees = list_repository_placeholders(spec.repositories)
+    yield Stage(texts=texts, words=(*BUILD_WORDS, *trees))
     started: list[str] = []
     for name, service in spec.services.items():
-        words = (*PROCESS_WORDS, *list_service_placeholders(started))
+        words = (*PROCESS_WORDS, *trees, *list_service_placeholders(started))
         yield Stage(texts=_list_process_texts(f"services.{name}", service), words=words)
         started.append(name)
-    words = (*PROCESS_WORDS, *list_service_placeholders(started))
+    words = (*PROCESS_WORDS, *trees, *list_service_placeholders(started))
     yield Stage(texts=_list_process_texts("subject", spec.subject), words=words)
     command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
     script = (*command, *_list_env_texts("load", spec.load.env))
-    yield Stage(texts=script, words=(*PROCESS_WORDS, "ca"))
+    yield Stage(texts=script, words=(*PROCESS_WORDS, *trees, "ca"))
     load = {name: getattr(spec.load, name) for name in REFERENCES}
     given = [
         (f"load.{name}", text)
@@ -379,6 +393,7 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
         if isinstance(text, str) and text.startswith("{")
     ]
     given.append(("subject.working_dir", spec.subject.working_dir or ""))
+    given += [(f"repositories.{name}.ref", each.ref) for name, each in spec.repositories.items()]
     yield Stage(texts=tuple(given), words=())
 
 

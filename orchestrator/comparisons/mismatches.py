@@ -23,8 +23,11 @@ _REASONS = {
     "tool_version": "different versions of the load tool may measure in different ways",
     "loop": _OTHER_LOOP,
     "protocol": "a different protocol means different work for server and client",
+    "repositories": "different commits of another repository are a difference of their own",
     "network": "over loopback there is no network, and server and client share one machine",
 }
+#: What an empty text means, where it is not unknown.
+_NO_VALUE = {"repositories": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +180,8 @@ def _compare_provenance(
             continue
         yield Mismatch(
             aspect=attribute.replace("_", " "),
-            baseline=first or "unknown",
-            contender=second or "unknown",
+            baseline=first or _NO_VALUE.get(attribute, "unknown"),
+            contender=second or _NO_VALUE.get(attribute, "unknown"),
             reason=reason,
         )
 

@@ -23,7 +23,10 @@ from orchestrator.runs.states import TrialState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """How a point was measured; an empty text is unknown."""
+    """How a point was measured; an empty text is unknown.
+
+    `repositories`: the commits of other repositories, such as `framework 0123456789`.
+    """
 
     definition: Definition
     tool: str
@@ -31,6 +34,7 @@ class Provenance:
     loop: str
     protocol: str
     network: str
+    repositories: str
 
 
 #: (case on host, configuration) → provenance
@@ -39,7 +43,7 @@ ProvenanceIndex = Mapping[tuple[CaseOnHost, int], Provenance]
 
 _COLUMNS = (
     "host_id", "case_id", "job_id", "job__run__definition_id", "provenance__tool__name",
-    "provenance__tool__version", "job__created_at",
+    "provenance__tool__version", "provenance__repositories", "job__created_at",
 )  # fmt: skip
 
 
@@ -66,12 +70,13 @@ def load_provenance(
     networks = _describe_networks({row[2] for row in rows})
     planned: dict[tuple[UUID, int], tuple[dict[str, Any], str, str, str]] = {}
     index = {}
-    for host, case, job, definition, tool, tool_version, _ in rows:
+    for host, case, job, definition, tool, tool_version, others, _ in rows:
         if (definition, case) not in planned:
             resolved = get_stored_spec(definitions[definition]).resolve(parameters[case])
             planned[definition, case] = _describe_planned(resolved, parameters[case])
         measured, loop, protocol, planned_tool = planned[definition, case]
-        configuration = hash_measured_configuration(measured, [tool, tool_version])
+        hashes = {name: pin["sha"] for name, pin in (others or {}).items()}
+        configuration = hash_measured_configuration(measured, [tool, tool_version], hashes)
         index[CaseOnHost(str(host), case), configuration] = Provenance(
             definition=definitions[definition],
             tool=tool or planned_tool,
@@ -79,6 +84,7 @@ def load_provenance(
             loop=loop,
             protocol=protocol,
             network=networks[job],
+            repositories=", ".join(f"{name} {sha[:10]}" for name, sha in sorted(hashes.items())),
         )
     return index
 

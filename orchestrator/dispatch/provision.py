@@ -1,15 +1,25 @@
 """Preparation of a host for a job: agent, facts, load tool, commits."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import BinaryIO
+
 from django.conf import settings
 
+from orchestrator.benchmarks.build_sources import load_build_source, read_submodules
 from orchestrator.benchmarks.mirrors import open_pack_file
-from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.refs import check_fetched, open_repository, resolve_after_fetch
+from orchestrator.benchmarks.models import Case, Commit
+from orchestrator.benchmarks.refs import open_repository_with
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
-from orchestrator.dispatch.recipes import build_repository_id, build_source_path, has_git
+from orchestrator.dispatch.sources import (
+    build_repository_id,
+    build_source_path,
+    has_git,
+    list_commits,
+)
 from orchestrator.dispatch.stage import (
     load_allowed_cases,
     load_supported_cases,
@@ -61,11 +71,8 @@ def provision_host(job: Job, job_hosts: JobHosts, session: HostSession, there: R
     On a slow line this takes long, and the heartbeat of the claim keeps the job.
     """
     _send_tools(_needs(load_supported_cases(job), job, job_hosts, session), session, there)
-    if has_git(there.facts):
-        _send_bundles(job, session, [sha for sha, known in there.commits.items() if not known])
-    else:
-        shas = [sha for sha in there.commits if not there.present[build_source_path(sha)]]
-        _send_archives(job, session, shas)
+    for commit in list_commits(job) if there.commits else []:
+        _send_commit(job, session, commit, there)
 
 
 def _needs(cases: list[Case], job: Job, job_hosts: JobHosts, session: HostSession) -> Needs:
@@ -88,10 +95,33 @@ def _send_tools(needs: Needs, session: HostSession, there: Readiness) -> None:
                 session.transport.put(program, path, mode=0o755)
 
 
-def _send_bundles(job: Job, session: HostSession, shas: list[str]) -> None:
-    project = job.run.definition.benchmark.project
-    for sha in shas:
-        _send_bundle(session, _open_repository_with(job, sha), build_repository_id(project), sha)
+def _send_commit(job: Job, session: HostSession, commit: Commit, there: Readiness) -> None:
+    """Send a commit with its submodules; nothing if it cannot be measured."""
+    since = job.started_at
+    assert since is not None
+    source = load_build_source(commit.project, commit, since=since)
+    if source.problem:
+        return
+    open_mirror = partial(open_repository_with, commit.project, commit.sha, since)
+    if not has_git(there.facts):
+        if not _has_archive(session, commit.sha, there):
+            _send_archive(session, commit.sha, open_mirror().archive)
+    elif not _has_commit(session, commit, there):
+        _send_bundle(session, open_mirror(), build_repository_id(commit.project), commit.sha)
+    for tree in read_submodules(source):
+        if not _has_archive(session, tree.sha, there):
+            _send_archive(session, tree.sha, open_mirror().submodules.archive)
+
+
+def _has_commit(session: HostSession, commit: Commit, there: Readiness) -> bool:
+    if commit.sha in there.commits:
+        return there.commits[commit.sha]
+    return session.agent.commits(build_repository_id(commit.project), commit.sha)[commit.sha]
+
+
+def _has_archive(session: HostSession, sha: str, there: Readiness) -> bool:
+    path = build_source_path(sha)
+    return there.present[path] if path in there.present else session.agent.has(path)[path]
 
 
 def _send_bundle(session: HostSession, repository: Repository, name: str, sha: str) -> None:
@@ -106,25 +136,8 @@ def _send_bundle(session: HostSession, repository: Repository, name: str, sha: s
     session.agent.take_bundle(name, sha)
 
 
-def _send_archives(job: Job, session: HostSession, shas: list[str]) -> None:
-    for sha in shas:
-        repository = _open_repository_with(job, sha)
-        with open_pack_file(settings.DATA_DIR) as file:
-            repository.archive(sha, file)
-            file.seek(0)
-            session.transport.put(file, build_source_path(sha))
-
-
-def _open_repository_with(job: Job, sha: str) -> Repository:
-    """Return the mirror with this commit.
-
-    FetchRunningError if it was lost: a fetch after the start of the job must bring it back.
-    InvalidRequestError if that fetch failed or did not bring the commit.
-    """
-    project = job.run.definition.benchmark.project
-    repository = open_repository(project)
-    if not repository.has(sha):
-        with resolve_after_fetch(lambda: job.started_at):
-            check_fetched(project, known=False)
-        repository.resolve(sha)
-    return repository
+def _send_archive(session: HostSession, sha: str, write: Callable[[str, BinaryIO], None]) -> None:
+    with open_pack_file(settings.DATA_DIR) as file:
+        write(sha, file)
+        file.seek(0)
+        session.transport.put(file, build_source_path(sha))

@@ -1,26 +1,31 @@
 """Recipes: how commits are built, with one recipe for all cases with the same steps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import fill, fill_env
-from orchestrator.benchmarks.models import Case, Project
-from orchestrator.benchmarks.placeholders import find_placeholders
+from orchestrator.benchmarks.models import Case, Commit, Project
+from orchestrator.benchmarks.placeholders import find_placeholders, list_repository_placeholders
 from orchestrator.benchmarks.spec import Install, Spec
 from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.requirements import build_path
+from orchestrator.dispatch.sources import describe_source
 from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import HostRole, Job, Trial
+from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins, select_pins
 
 MAX_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """The steps of installation and build for a commit, with the values of a case in place."""
+    """The steps of installation and build for a commit, with the values of a case in place.
+
+    `pins`: the commits of other repositories, by their names.
+    """
 
     steps: list[list[str]]
     timeout_s: float
@@ -28,6 +33,7 @@ class Recipe:
     install: dict[str, Any] | None
     working_dir: str | None
     requires: dict[str, str]
+    pins: Mapping[str, PinnedCommit]
     inputs: str
 
     def name(self, sha: str) -> str:
@@ -38,24 +44,16 @@ class Recipe:
         return f"builds/{self.name(sha)}"
 
 
-def build_source_path(sha: str) -> str:
-    return f"sources/{sha}.tar.gz"
-
-
-def build_repository_id(project: Project) -> str:
-    """Return the name of a project's repository on hosts."""
-    return hash_value(project.repository_url)[:16]
-
-
-def has_git(facts: Facts) -> bool:
-    return bool((facts.get("tools") or {}).get("git"))
-
-
-def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -> Recipe:
+def resolve_recipe(
+    spec: Spec,
+    parameters: Mapping[str, Scalar],
+    facts: Facts,
+    pins: Sequence[PinnedCommit] = (),
+) -> Recipe:
     """Return the recipe of a case; `spec` is its own definition, `facts` are those of the target.
 
-    Cases with the same recipe and programs share a build. Environment variables that name an axis
-    apply only to the server, or each case would have a separate build.
+    `pins` are those of the run. Cases with the same recipe and programs share a build. Environment
+    variables that name an axis apply only to the server, or each case would have a separate build.
     """
     subject = spec.subject
     steps = [_fill_command(command, parameters) for command in subject.build]
@@ -68,9 +66,13 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
     programs = list_versions(facts, spec.requires)
     working_dir = fill_working_dir(spec, parameters)
     around = [env, machine, programs or _list_other_programs(facts), working_dir]
-    install = _install(subject.install, parameters, around)
+    own_pins = select_pins(pins, spec, parameters)
+    install = _install(
+        subject.install, parameters, around, _find_used(subject.install, env, own_pins)
+    )
     languages = facts.get("languages")
-    inputs = hash_value([steps, env, install, machine, programs, languages, working_dir])
+    hashes = [{name: [pin.project, pin.sha] for name, pin in own_pins.items()}] if own_pins else []
+    inputs = hash_value([steps, env, install, machine, programs, languages, working_dir, *hashes])
     return Recipe(
         steps=steps,
         timeout_s=subject.build_timeout_s,
@@ -78,6 +80,7 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
         install=install,
         working_dir=working_dir,
         requires=dict(spec.requires),
+        pins=own_pins,
         inputs=inputs[:16],
     )
 
@@ -94,55 +97,73 @@ def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[s
     Hosts differ in how they get the commit, by git or as an archive, and in the paths of their
     programs.
     """
-    wanted: dict[tuple[str, str], Recipe] = {}
+    wanted: dict[tuple[str, str], tuple[Commit, Recipe]] = {}
     users: dict[str, dict[int, Case]] = {}
     hosts: dict[tuple[str, str], dict[str, None]] = {}
+    pins = read_pins(job.run.repositories)
     for trial in trials:
-        spec, sha = stage.specs[trial.case_id], trial.variant.commit.sha
-        recipe = resolve_recipe(spec, trial.case.parameters, stage.get_facts(HostRole.TARGET))
-        wanted.setdefault((sha, recipe.inputs), recipe)
+        spec, commit = stage.specs[trial.case_id], trial.variant.commit
+        facts = stage.get_facts(HostRole.TARGET)
+        recipe = resolve_recipe(spec, trial.case.parameters, facts, pins)
+        wanted.setdefault((commit.sha, recipe.inputs), (commit, recipe))
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
         labels = [
             stage.job_hosts.label(host) for host in select_building_hosts([spec], stage.job_hosts)
         ]
-        hosts.setdefault((sha, recipe.inputs), {}).update(dict.fromkeys(labels))
-    repository = build_repository_id(job.run.definition.benchmark.project)
+        hosts.setdefault((commit.sha, recipe.inputs), {}).update(dict.fromkeys(labels))
+    project = job.run.definition.benchmark.project
     named = _build_recipe_labels(
         stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()}
     )
     return [
-        _build_entry(recipe, sha, on, path, source, named[inputs])
-        for (sha, inputs), recipe in wanted.items()
-        for source, path, on in _list_host_kinds(
-            recipe, sha, list(hosts[sha, inputs]), stage, repository
-        )
+        _build_entry(recipe, commit.sha, kind, named[recipe.inputs])
+        for key, (commit, recipe) in wanted.items()
+        for kind in _list_host_kinds(recipe, commit, project, list(hosts[key]), stage)
     ]
 
 
+class HostKind(NamedTuple):
+    """Hosts `on` which a build has the same sources and folders of programs."""
+
+    source: dict[str, Any]
+    repositories: dict[str, Any]
+    path: list[str]
+    on: list[str]
+
+
 def _list_host_kinds(
-    recipe: Recipe, sha: str, labels: list[str], stage: Stage, repository: str
-) -> list[tuple[dict[str, str], list[str], list[str]]]:
-    """Return the source and path of each kind of host, with the hosts of that kind."""
-    kinds: dict[str, tuple[dict[str, str], list[str], list[str]]] = {}
+    recipe: Recipe, commit: Commit, project: Project, labels: list[str], stage: Stage
+) -> list[HostKind]:
+    """Return each kind of host of a build."""
+    kinds: dict[str, HostKind] = {}
     for label in labels:
         facts = stage.facts[label]
-        own = {"repository": repository} if has_git(facts) else {"archive": build_source_path(sha)}
+        own = describe_source(facts, project, commit.sha, stage.sources.get(commit.pk))
+        others = {name: _describe_pinned(facts, pin, stage) for name, pin in recipe.pins.items()}
         path = build_path(facts, recipe.requires)
-        kinds.setdefault(hash_value([own, path]), (own, path, []))[2].append(label)
+        kind = HostKind(own, others, path, [])
+        kinds.setdefault(hash_value(kind), kind).on.append(label)
     return list(kinds.values())
 
 
-def _build_entry(
-    recipe: Recipe, sha: str, on: list[str], path: list[str], source: dict[str, str], label: str
-) -> dict[str, Any]:
+def _describe_pinned(facts: Facts, pin: PinnedCommit, stage: Stage) -> dict[str, Any]:
+    commit = stage.pinned[pin]
+    source = describe_source(facts, commit.project, pin.sha, stage.sources.get(commit.pk))
+    if "problem" in source:
+        source = {"problem": f"the repository {pin.name} at {pin.ref}: {source['problem']}"}
+    return {"commit": pin.sha, "source": source}
+
+
+def _build_entry(recipe: Recipe, sha: str, kind: HostKind, label: str) -> dict[str, Any]:
     return {
         "id": recipe.name(sha),
         "label": label,
         "commit": sha,
-        "source": source,
+        "source": kind.source,
+        "repositories": kind.repositories,
         "tree": recipe.tree(sha),
-        "on": on,
-        "path": path,
+        "on": kind.on,
+        "path": kind.path,
         "install": recipe.install,
         "working_dir": recipe.working_dir,
         "steps": recipe.steps,
@@ -151,14 +172,34 @@ def _build_entry(
     }
 
 
+def _find_used(
+    install: Install | None, env: Mapping[str, Any], pins: Mapping[str, PinnedCommit]
+) -> dict[str, PinnedCommit]:
+    """Return the repositories that the steps of an install or their environment name."""
+    steps = [] if install is None else [word for step in install.steps for word in step]
+    texts = [value for value in env.values() if isinstance(value, str)]
+    words = set().union(*map(find_placeholders, [*steps, *texts]))
+    return {
+        name: pin
+        for name, pin in pins.items()
+        if words.intersection(list_repository_placeholders([name]))
+    }
+
+
 def _install(
-    install: Install | None, parameters: Mapping[str, Scalar], around: list[Any]
+    install: Install | None,
+    parameters: Mapping[str, Scalar],
+    around: list[Any],
+    used: Mapping[str, PinnedCommit],
 ) -> dict[str, Any] | None:
+    """Return the install of a plan; its key depends on the commits of `used`."""
     if install is None:
         return None
     steps = [_fill_command(command, parameters) for command in install.steps]
+    hashes = [{name: pin.sha for name, pin in used.items()}] if used else []
     return {
-        "key": hash_value([steps, *around]),
+        "key": hash_value([steps, *around, *hashes]),
+        "repositories": list(used),
         "files": [fill(file, parameters) for file in install.files],
         "steps": steps,
         "timeout_s": install.timeout_s,

@@ -25,6 +25,7 @@ from orchestrator.dispatch.processes import (
 from orchestrator.dispatch.recipes import build_builds, resolve_recipe
 from orchestrator.dispatch.requirements import build_path
 from orchestrator.dispatch.shared_secret import load_secret
+from orchestrator.dispatch.sources import load_sources
 from orchestrator.dispatch.stage import (
     Stage,
     load_facts,
@@ -38,6 +39,7 @@ from orchestrator.loadtools.model import Invocation, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.runs.cancelling import load_cancelled_trial_ids
 from orchestrator.runs.models import HostRole, Job, Trial
+from orchestrator.runs.pinned_repositories import load_pinned_commits, read_pins
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
 
@@ -96,6 +98,8 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
     spec = read_spec(job.run.definition)
     facts = load_facts(job, job_hosts)
     cases = {trial.case_id: trial.case for trial in trials}
+    pinned = load_pinned_commits(job.run)
+    commits = [trial.variant.commit for trial in trials]
     # The tools of all cases of the job, so that every round finds the same ones.
     needs = collect_tool_needs(spec, [case.parameters for case in load_supported_cases(job)])
     return Stage(
@@ -108,6 +112,8 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
             for name, features in needs.items()
         },
         warmups=load_warmup_factors(job),
+        sources=load_sources([*commits, *pinned.values()]),
+        pinned=pinned,
     )
 
 
@@ -135,23 +141,25 @@ def build_shared_plan(
             "wait_s": get_limit_s(job),
         },
         "builds": build_builds(job, stage, trials),
-        "trials": [_build_trial(stage, trial) for trial in trials],
+        "trials": [_build_trial(job, stage, trial) for trial in trials],
     }
 
 
-def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
+def _build_trial(job: Job, stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
     cpus = assign_process_cpus(spec, stage.job_hosts, stage.facts)
     loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
     tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
+    pins = read_pins(job.run.repositories)
+    recipe = resolve_recipe(spec, parameters, stage.get_facts(HostRole.TARGET), pins)
     facts = stage.get_facts(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
     started = [(load, each) for load in loads for each in tool.invocations(load, threads)]
     search = spec.load.search
     return {
         "id": str(trial.pk),
-        "tree": resolve_recipe(spec, parameters, stage.get_facts(HostRole.TARGET)).tree(sha),
+        "tree": recipe.tree(sha),
         "commit": sha,
         "path": _build_paths(stage, spec),
         "server": build_server(stage, spec, cpus, parameters),

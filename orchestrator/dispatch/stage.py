@@ -1,17 +1,18 @@
 """The common data of a job's trials: its definition by case, its hosts, and their facts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.benchmarks.matrix import build_resolver, find_unsupported_reason
-from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.models import BuildSource, Case, Commit
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import find_latest_snapshot
 from orchestrator.runs.models import HostRole, Job
+from orchestrator.runs.pinned_repositories import PinnedCommit
 from orchestrator.runs.states import TrialState
 
 Facts = Mapping[str, Any]
@@ -22,7 +23,8 @@ class Stage:
     """`specs`: the definition of each case, by its key in the database; `facts`: by host label.
 
     `tools`: the path of each load tool on the load's host. `warmups`: the factors that make the
-    cases' warm-ups longer than in the definition.
+    cases' warm-ups longer than in the definition. `sources`: of commits, by their key. `pinned`:
+    the commits of other repositories, with their projects.
     """
 
     spec: Spec
@@ -31,6 +33,8 @@ class Stage:
     facts: Mapping[str, Facts]
     tools: Mapping[str, str]
     warmups: Mapping[int, int]
+    sources: Mapping[int, BuildSource] = field(default_factory=dict)
+    pinned: Mapping[PinnedCommit, Commit] = field(default_factory=dict)
 
     def get_facts(self, role: str) -> Facts:
         return self.facts[self.job_hosts.get_role_label(role)]

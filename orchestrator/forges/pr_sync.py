@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch, request_unknown
 from orchestrator.benchmarks.refs import (
     TRIES_UNWATCHED,
     FetchRunningError,
@@ -139,7 +139,9 @@ def _process_request(
     claim.check()
     try:
         _advance_request(request, pull, forge)
-    except FetchRunningError:
+    except FetchRunningError as error:
+        if error.project != pull.connection.project:  # another repository of the definition
+            request_unknown(error.project)
         return True
     return False
 

@@ -11,6 +11,7 @@ from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial
+from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins, select_pins
 
 #: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000
@@ -24,8 +25,10 @@ def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) ->
     `build`: the digests of the build, and whether the host confirmed that the server ran from it.
     `secrets`: the versions of those that the trial's processes got; left out without any.
     `install`: the name of the installed build and the end of its log; None without a build.
+    `repositories`: the commits of other repositories by name, only if there are any.
     """
     spec = resolve(read_spec(job.run.definition), trial.case.parameters)
+    others = {name: pin._asdict() for name, pin in load_trial_pins(job, trial).items()}
     facts = job.snapshot.facts if job.snapshot else {}
     names = list_secret_names([spec])
     secrets = {name: job.secret_versions.get(name) for name in names}
@@ -34,7 +37,14 @@ def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) ->
         "programs": list_versions(facts, spec.requires),
         "build": _build(result),
         "install": _install(job, trial, result),
+        **({"repositories": others} if others else {}),
     }
+
+
+def load_trial_pins(job: Job, trial: Trial) -> dict[str, PinnedCommit]:
+    """Return the commits of other repositories that a trial was measured with, by name."""
+    spec = read_spec(job.run.definition)
+    return select_pins(read_pins(job.run.repositories), spec, trial.case.parameters)
 
 
 def read_digest(value: object) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -18,19 +19,30 @@ def hash_block(job: UUID, number: int) -> int:
 
 
 def hash_configuration(
-    definition: Definition, parameters: Mapping[str, Scalar], tool: object
+    definition: Definition,
+    parameters: Mapping[str, Scalar],
+    tool: object,
+    repositories: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
-    """Hash a case of a definition and a version of a `tool` to 32 bits, never 0.
+    """Hash a case of a definition, a version of a `tool` and commits of other repositories.
 
-    The hash of two definitions is equal if an edit did not touch this case.
+    The result has 32 bits and is never 0. It is equal for two definitions if an edit did not touch
+    this case. `repositories`: the hash of the commit of each name.
     """
     resolved = get_stored_spec(definition).resolve(parameters)
-    return hash_measured_configuration(select_measured_part(resolved, parameters), tool)
+    return hash_measured_configuration(
+        select_measured_part(resolved, parameters), tool, repositories
+    )
 
 
-def hash_measured_configuration(measured: Mapping[str, Any], tool: object) -> int:
-    """Hash a configuration, from the result of `select_measured_part` and the tool."""
-    return _number(hash_value([measured, tool]), 4)
+def hash_measured_configuration(
+    measured: Mapping[str, Any],
+    tool: object,
+    repositories: Mapping[str, str] = MappingProxyType({}),
+) -> int:
+    """Hash a configuration, from the result of `select_measured_part` and the rest."""
+    others = [dict(repositories)] if repositories else []
+    return _number(hash_value([measured, tool, *others]), 4)
 
 
 def _number(text: str, size: int) -> int:

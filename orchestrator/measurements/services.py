@@ -15,7 +15,7 @@ from orchestrator.core.ids import sha256_hex
 from orchestrator.core.untrusted_json import parse_json
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
-from orchestrator.measurements.build_provenance import build_build_provenance
+from orchestrator.measurements.build_provenance import build_build_provenance, load_trial_pins
 from orchestrator.measurements.comparability import hash_block, hash_configuration
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import store_trial_metrics
@@ -150,7 +150,10 @@ def _build_measured(
         readings={**reading.readings, **_compute_price(job, reading)},
         block=hash_block(job.pk, trial.round),
         configuration=hash_configuration(
-            job.run.definition, trial.case.parameters, [tool.get("name"), tool.get("version")]
+            job.run.definition,
+            trial.case.parameters,
+            [tool.get("name"), tool.get("version")],
+            {name: pin.sha for name, pin in load_trial_pins(job, trial).items()},
         ),
         epoch=load_host_changes(host).filter(at__lte=seen_at).count(),
     )

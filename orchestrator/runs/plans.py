@@ -19,6 +19,7 @@ from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs.models import Priority, Until
+from orchestrator.runs.pinned_repositories import PinnedCommit, resolve_pins
 from orchestrator.runs.placements import Roles, parse_placements
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -66,7 +67,7 @@ class RunPlan:
     `definition` is not stored yet if it is new in the repository. `cases` are the selected ones of
     `cases_in_all`, in matrix order; `trial_s` is the expected duration of a trial of each. `parts`:
     the indices of the cases of each job of a placement. `job_s`: the maximum total time on one
-    placement; `trial_count` is a maximum too.
+    placement; `trial_count` is a maximum too. `pins`: the commits of other repositories.
     """
 
     definition: Definition
@@ -79,6 +80,7 @@ class RunPlan:
     priority: int
     cases: tuple[CaseSpec, ...]
     cases_in_all: int
+    pins: tuple[PinnedCommit, ...]
     trial_s: tuple[float, ...]
     parts: tuple[range, ...]
     trial_count: int
@@ -157,6 +159,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     cases = _select_cases(spec, whole.cases, request)
     names = whole.list_secret_names(case.parameters for case in cases)
     check_secrets(benchmark.project, names, commits)
+    pins = resolve_pins(member, spec, [case.parameters for case in cases])
     times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)
@@ -174,6 +177,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         priority=_parse_priority(request.priority),
         cases=tuple(cases),
         cases_in_all=len(whole.cases),
+        pins=pins,
         trial_s=times,
         parts=_split_jobs(case_s, until, rounds),
         trial_count=trial_count,

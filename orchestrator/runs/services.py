@@ -143,6 +143,7 @@ def _insert_run(
         until=plan.until,
         budget_s=plan.budget_s,
         wait_for_quiet=request.wait_for_quiet,
+        repositories=[pin._asdict() for pin in plan.pins],
         priority=plan.priority,
         seed=secrets.randbits(62) if seed is None else seed,
     )

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.states import RunState
+from tests.support.factories import DEFINITION, make_definition
 from tests.support.trials import ERRORS, invalidate
 
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
@@ -242,3 +243,12 @@ def test_the_queue_before_a_run_is_part_of_its_estimate(world, alice):
     assert starts == [0, pytest.approx(shown[0]["seconds_left"])]
     ended = world.measure_run(100, 100)
     assert alice.get(f"runs/{ended.pk}").json()["seconds_until_start"] is None
+
+
+def test_a_run_shows_the_commits_of_other_repositories(world, alice):
+    world.add_project("framework")
+    source = f"{DEFINITION}repositories: {{framework: {{project: framework, ref: main}}}}\n"
+    make_definition(world.alice, world.project, source=source)
+    pinned = {"name": "framework", "project": "framework", "ref": "main", "sha": world.shas[2]}
+    assert alice.post("runs/plan", world.run_body()).json()["repositories"] == [pinned]
+    assert alice.post("runs", world.run_body()).json()["repositories"] == [pinned]

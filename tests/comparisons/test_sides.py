@@ -1,10 +1,12 @@
 """Comparisons of any two sides, with their mismatches."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.comparisons.compare import compare_sides
 from orchestrator.comparisons.report import ComparisonReport, build_comparison_query
 from orchestrator.comparisons.sides import (
@@ -19,10 +21,14 @@ from orchestrator.fleet.services import save_profile
 from tests.support.factories import (
     DEFINITION,
     Personas,
+    commit_files,
     finish_run,
+    git,
     make_definition,
+    make_repository,
     make_run,
 )
+from tests.support.fetches import fetch_now
 
 TWO_CASES = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
 
@@ -157,6 +163,35 @@ def test_two_versions_of_the_definition_list_their_differences(
     ]  # fmt: skip
     assert not report.paired
     assert report.cases[0].metrics[0].change == pytest.approx(-0.1, abs=0.01)
+
+
+def test_another_commit_of_another_repository_is_a_mismatch(
+    personas: Personas, project: Project, commits: list[Commit], tmp_path: Path
+) -> None:
+    folder = tmp_path / "framework"
+    make_repository(folder, [{"word.txt": "one"}])
+    framework = create_project(
+        member=personas.alice, slug="framework", name="", repository_url=str(folder)
+    )
+    fetch_now(framework)
+    repositories = "repositories: {framework: {project: framework, ref: main}}\n"
+    edit(personas, project, ("rounds: 5\n", f"rounds: 5\n{repositories}"))
+    measure(personas, commits[:1], [1000])
+    measure(personas, commits[1:2], [1000])
+    sides = SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha)
+    assert compare(personas, *sides).mismatches == ()
+    commit_files(folder, {"word.txt": "two"}, 9)
+    fetch_now(framework)
+    measure(personas, commits[2:3], [900])
+    report = compare(personas, sides[0], SideQuery(commit=commits[2].sha))
+    (mismatch,) = report.mismatches
+    old, new = (f"framework {sha[:10]}" for sha in read_log(folder))
+    assert (mismatch.aspect, mismatch.baseline, mismatch.contender) == ("repositories", old, new)
+
+
+def read_log(folder: Path) -> list[str]:
+    """Return the hashes of all commits, oldest first."""
+    return git(folder, "rev-list", "--reverse", "main").split()
 
 
 def test_an_edit_that_does_not_change_a_case_is_not_a_mismatch(

@@ -10,15 +10,20 @@ from django.db.models import F
 
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
-from orchestrator.benchmarks.refs import TRIES, FetchRunningError, get_mirror_path
+from orchestrator.benchmarks.refs import (
+    TRIES,
+    FetchRunningError,
+    get_mirror_path,
+    open_repository_with,
+)
+from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.heartbeat import build_unlimited_claim
 from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
-from orchestrator.dispatch.provision import _open_repository_with
-from orchestrator.dispatch.recipes import build_source_path
+from orchestrator.dispatch.sources import build_source_path
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
@@ -37,22 +42,27 @@ def get_project(job: Job) -> Project:
     return job.run.definition.benchmark.project
 
 
+def open_with(job: Job, sha: str) -> Repository:
+    assert job.started_at is not None
+    return open_repository_with(get_project(job), sha, job.started_at)
+
+
 def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) -> None:
     project = get_project(job)
     sha = project.commits.latest("position").sha
     get_mirror_path(project).rename(tmp_path / "lost")
     with pytest.raises(FetchRunningError):
-        _open_repository_with(job, sha)
+        open_with(job, sha)
     # A fetch into the mirror that was lost is no answer.
     Fetch.objects.update(succeeded_at=read_database_time())
     with pytest.raises(FetchRunningError):
-        _open_repository_with(job, sha)
+        open_with(job, sha)
     fetch_now(project)
-    assert _open_repository_with(job, sha).has(sha)
+    assert open_with(job, sha).has(sha)
     # However long ago that fetch started: another one would not bring the commit either.
     Fetch.objects.update(succeeded_at=job.started_at)
     with pytest.raises(InvalidRequestError, match="there is no commit"):
-        _open_repository_with(job, "0" * 40)
+        open_with(job, "0" * 40)
 
 
 def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
@@ -61,12 +71,12 @@ def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
     get_mirror_path(project).rename(tmp_path / "lost")
     for _ in range(TRIES):
         with pytest.raises(FetchRunningError):
-            _open_repository_with(job, "0" * 40)
+            open_with(job, "0" * 40)
         request_fetch(project)
         run_fetches()
     request_fetch(project)
     with pytest.raises(InvalidRequestError, match="could not be fetched"):
-        _open_repository_with(job, "0" * 40)
+        open_with(job, "0" * 40)
 
 
 def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:

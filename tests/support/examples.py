@@ -21,8 +21,6 @@ GROUPS = (
 )
 #: They need a package index, or take long.
 LONG = ("django-postgresql", "fastapi", "go-cgo", "gradle-service", "grpc", "rust-workspace")
-#: The second repository of an example, as its definition names it.
-_APPLICATION = "https://git.example.org/team/application.git"
 _SHORTER = {
     r"duration_s: \d+": "duration_s: 0.6",
     r"warmup_s: \d+": "warmup_s: 0.2",
@@ -42,20 +40,28 @@ def start_example(member: Member, slug: str, folder: Path) -> Run:
     sha = _make_repository(REPOSITORIES / slug, folder / slug)
     project = create_project(member=member, slug=slug, name=slug, repository_url=str(folder / slug))
     fetch_now(project)
-    make_definition(member, project, slug=slug, source=_shorten(slug, folder))
+    if slug == "framework-and-application":
+        _add_application(member, folder / "application")
+    make_definition(member, project, slug=slug, source=_shorten(slug))
     return make_run(member, [sha], benchmark=slug, rounds=1)
 
 
-def _shorten(slug: str, folder: Path) -> str:
+def _add_application(member: Member, folder: Path) -> None:
+    """Add the project of the second repository that the example names."""
+    _make_repository(REPOSITORIES / "application-of-framework", folder)
+    git(folder, "tag", "v1.0")
+    fetch_now(
+        create_project(
+            member=member, slug="application", name="Application", repository_url=str(folder)
+        )
+    )
+
+
+def _shorten(slug: str) -> str:
     source = load_example(slug).source + "cooldown_s: 0\n"
     for usual, short in _SHORTER.items():
         source = re.sub(rf"^(  {usual})$", f"  {short}", source, flags=re.MULTILINE)
-    if _APPLICATION not in source:
-        return source
-    application = folder / "application"
-    _make_repository(REPOSITORIES / "application-of-framework", application)
-    git(application, "tag", "v1.0")
-    return source.replace(_APPLICATION, f"file://{application}")
+    return source
 
 
 def _make_repository(files: Path, folder: Path) -> str:

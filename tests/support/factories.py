@@ -29,6 +29,7 @@ from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.measurements import recording
+from orchestrator.measurements.build_provenance import load_trial_pins
 from orchestrator.measurements.comparability import hash_block, hash_configuration
 from orchestrator.measurements.metrics import store_metrics
 from orchestrator.measurements.readings import load_values
@@ -275,7 +276,10 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "readings": readings,
         "block": hash_block(trial.job_id, trial.round),
         "configuration": hash_configuration(
-            trial.job.run.definition, trial.case.parameters, ["oha", "1.0"]
+            trial.job.run.definition,
+            trial.case.parameters,
+            ["oha", "1.0"],
+            {name: pin.sha for name, pin in load_trial_pins(trial.job, trial).items()},
         ),
         **changes,
     }
@@ -315,6 +319,8 @@ def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
         provenance={
             "argv": ["oha", "http://127.0.0.1:1/"],
             "tool": {"name": "oha", "version": "1.0"},
+            # Without an axis, all trials have the same commits of other repositories.
+            "repositories": {pin["name"]: pin for pin in job.run.repositories},
         },
     )
     epoch = job.host.changes.count()

@@ -4,7 +4,11 @@ from ninja import Schema
 from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, build_commit_out
-from orchestrator.api.schemas.runs import UntilName
+from orchestrator.api.schemas.runs import (
+    PinnedRepositoryOut,
+    UntilName,
+    build_pinned_repositories_out,
+)
 from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, is_baseline
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.runs.plans import RunPlan
@@ -34,6 +38,7 @@ class PlanOut(Schema):
     definition_is_new: bool
     baseline: CommitOut
     contenders: list[CommitOut]
+    repositories: list[PinnedRepositoryOut]
     cases: list[PlannedCaseOut]
     cases_in_all: int
     rounds: int
@@ -55,6 +60,7 @@ def build_plan_out(plan: RunPlan) -> PlanOut:
         definition_is_new=plan.definition_is_new,
         baseline=baseline,
         contenders=contenders,
+        repositories=build_pinned_repositories_out(plan.pins),
         cases=[
             _build_case_out(plan.spec, case, seconds)
             for case, seconds in zip(plan.cases, plan.trial_s, strict=True)

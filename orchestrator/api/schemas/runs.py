@@ -1,5 +1,6 @@
 """Runs: requests, progress and results."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
@@ -25,6 +26,7 @@ from orchestrator.runs.case_status import CaseStatus
 from orchestrator.runs.eta import estimate_start_s
 from orchestrator.runs.job_details import JobDetails, load_job_details
 from orchestrator.runs.models import Build, Placement, Run, Trial
+from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
 from orchestrator.runs.states import BuildState, JobState, RunState
@@ -248,6 +250,19 @@ class JobOut(Schema):
     current_trial: CurrentTrialOut | None
 
 
+class PinnedRepositoryOut(Schema):
+    """A commit of another project that a run measures with.
+
+    `ref` is the name in the definition or the value of an axis, and `sha` what it named when the
+    run was created.
+    """
+
+    name: str
+    project: str
+    ref: str
+    sha: str
+
+
 class RunSummaryOut(Schema):
     id: UUID
     state: RunState
@@ -268,6 +283,7 @@ class RunSummaryOut(Schema):
     seed: int
     baseline: CommitOut
     contenders: list[CommitOut]
+    repositories: list[PinnedRepositoryOut]
     url: str
     web_url: str
 
@@ -299,6 +315,10 @@ class RunPage(Schema):
     next: str | None
 
 
+def build_pinned_repositories_out(pins: Iterable[PinnedCommit]) -> list[PinnedRepositoryOut]:
+    return [PinnedRepositoryOut(**pin._asdict()) for pin in pins]
+
+
 def build_run_summary_out(run: Run) -> RunSummaryOut:
     baseline, *contenders = [build_commit_out(variant.commit) for variant in run.variants.all()]
     benchmark = run.definition.benchmark
@@ -322,6 +342,7 @@ def build_run_summary_out(run: Run) -> RunSummaryOut:
         seed=run.seed,
         baseline=baseline,
         contenders=contenders,
+        repositories=build_pinned_repositories_out(read_pins(run.repositories)),
         url=build_api_url(f"runs/{run.pk}"),
         web_url=build_web_url("run", run.pk),
     )

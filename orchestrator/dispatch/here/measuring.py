@@ -20,8 +20,8 @@ from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_trial
 from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
 from orchestrator.dispatch.here.source import build_archive
-from orchestrator.dispatch.recipes import build_source_path
 from orchestrator.dispatch.rounds import build_shared_plan, build_step_id
+from orchestrator.dispatch.sources import build_source_path
 from orchestrator.dispatch.stage import Stage, resolve_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool

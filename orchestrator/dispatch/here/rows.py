@@ -14,6 +14,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.services import check_source
 from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
@@ -71,6 +72,11 @@ class OwnMachine(JobHosts):
 def build_rows(wanted: LocalRequest) -> LocalRows:
     """Build the rows; InvalidRequestError, with the field, for an invalid definition or choice."""
     spec = check_source(wanted.source)
+    if spec.repositories:
+        raise InvalidRequestError(
+            "repositories: this machine knows no other projects; start the run in Pitwall",
+            field="repositories",
+        )
     until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
     rounds = resolve_rounds(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)

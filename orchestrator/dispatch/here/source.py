@@ -4,7 +4,8 @@ import gzip
 import subprocess
 from pathlib import Path
 
-from orchestrator.core.errors import NotFoundError
+from orchestrator.benchmarks.tree_entries import inspect_commit
+from orchestrator.core.errors import InvalidRequestError, NotFoundError
 
 
 def resolve_commit(repository: Path, ref: str) -> str:
@@ -17,7 +18,17 @@ def resolve_commit(repository: Path, ref: str) -> str:
 
 
 def build_archive(repository: Path, sha: str) -> bytes:
-    """Return the tree of a commit as tar.gz, with the same bytes each time."""
+    """Return the tree of a commit as tar.gz, with the same bytes each time.
+
+    Raise InvalidRequestError for a commit with submodules or files of Git LFS: the archive would
+    lack their contents.
+    """
+    folder = Path(_run_git(repository, "rev-parse", "--absolute-git-dir").decode().strip())
+    if submodules := inspect_commit(folder, sha):
+        raise InvalidRequestError(
+            f"the commit {sha[:10]} has submodules, such as {submodules[0].path}, which are not "
+            "measured from a folder of this machine; start the run in Pitwall"
+        )
     return gzip.compress(_run_git(repository, "archive", "--format=tar", sha), 6, mtime=0)
 
 

@@ -236,6 +236,7 @@ class Migration(migrations.Migration):
                 ),
                 ("budget_s", models.FloatField(blank=True, null=True)),
                 ("wait_for_quiet", models.BooleanField(default=True)),
+                ("repositories", models.JSONField(blank=True, default=list)),
                 (
                     "priority",
                     models.SmallIntegerField(

@@ -19,7 +19,9 @@ class Run(models.Model):
     `cases` is the expression that selected the cases, `pairwise` whether their number was reduced.
     `rounds` is the maximum (`until` may end a case earlier). `budget_s`: the machine seconds that
     all hosts together may spend; null: without limit. `wait_for_quiet`: trials wait for a time
-    while other processes use a host.
+    while other processes use a host. `repositories`: the commits of other repositories that it
+    measures with, as objects with `name`, `project`, `ref` and `sha`
+    (runs/pinned_repositories.py).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -39,6 +41,7 @@ class Run(models.Model):
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
     budget_s = models.FloatField(null=True, blank=True)
     wait_for_quiet = models.BooleanField(default=True)
+    repositories = models.JSONField(default=list, blank=True)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()
     state = models.CharField(max_length=16, default=RunState.QUEUED)

@@ -9,7 +9,13 @@ from django.urls import reverse
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.factories import finish_run, make_local_host, make_run
+from tests.support.factories import (
+    DEFINITION,
+    finish_run,
+    make_definition,
+    make_local_host,
+    make_run,
+)
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.trials import ERRORS, invalidate
 from tests.support.world import World
@@ -245,3 +251,13 @@ def test_a_run_with_only_invalid_trials_is_not_shown_as_finished(
     assert "all 18 trials are invalid: Answers of another status (18 trials)" in get_text(notice)
     badge = alice.get(reverse("badge-verdict", args=["server", "hello"])).content.decode()
     assert "not compared" in badge
+
+
+def test_the_page_names_the_commits_of_other_repositories(world: World, alice: Client) -> None:
+    other = world.add_project("framework")
+    source = f"{DEFINITION}repositories: {{framework: {{project: framework, ref: main}}}}\n"
+    make_definition(world.alice, world.project, source=source)
+    page = alice.get(reverse("run", args=[world.queue_run().pk])).content.decode()
+    shown = get_text(element(page, "#run-repositories"))
+    assert shown == f"With framework at main ( framework {world.shas[2][:10]} )"
+    assert values(page, "#run-repositories a", "href") == [reverse("project", args=[other.slug])]
