@@ -14,7 +14,8 @@ from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks import fetching
 from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.fetching import run_next_fetch
-from orchestrator.benchmarks.models import Commit, Project
+from orchestrator.benchmarks.models import Commit, Fetch, Project
+from orchestrator.benchmarks.projects import create_project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, PermissionRefusedError
 from orchestrator.core.heartbeat import ClaimLost
@@ -36,12 +37,14 @@ from orchestrator.forges.services import NewConnection, approve, decline, save_c
 from orchestrator.forges.webhooks import _handle_comment
 from orchestrator.runs.models import Run
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     add_member,
     commit_files,
     finish_run,
     git,
     make_definition,
+    make_repository,
 )
 from tests.support.fetches import follow_pulls, run_fetches
 from tests.support.http_servers import StandIn, serve_stand_in
@@ -454,3 +457,25 @@ def test_a_run_with_invalid_trials_only_is_an_error_and_no_result(
     _, status = world.forge.statuses[-1]
     assert (status["state"], status["description"]) == ("error", description)
     assert "inconclusive" not in world.posted_comment
+
+
+def test_a_new_tag_of_another_repository_is_fetched(
+    world: PullRequestWorld, tmp_path: Path
+) -> None:
+    folder = tmp_path / "framework"
+    (sha,) = make_repository(folder, [{"word.txt": "one"}])
+    framework = create_project(
+        member=world.alice, slug="framework", name="", repository_url=str(folder)
+    )
+    run_fetches()
+    Fetch.objects.filter(project=framework).update(succeeded_at=Now() - timedelta(hours=1))
+    git(folder, "tag", "v2")
+    repositories = "repositories: {framework: {project: framework, ref: v2}}\n"
+    make_definition(world.alice, world.project, source=f"{DEFINITION}{repositories}")
+    world.comment()
+    world.follow()
+    assert not Run.objects.exists()
+    world.follow(FETCH_LOOK_EVERY)
+    assert Run.objects.get().repositories == [
+        {"name": "framework", "project": "framework", "ref": "v2", "sha": sha}
+    ]
