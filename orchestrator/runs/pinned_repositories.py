@@ -12,7 +12,7 @@ from orchestrator.accounts.models import Team
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.other_repositories import list_refs
-from orchestrator.benchmarks.refs import Refs
+from orchestrator.benchmarks.refs import Refs, open_repository
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
@@ -38,19 +38,31 @@ def resolve_pins(
     """
     if not spec.repositories:
         return ()
-    refs: dict[str, Refs] = {}
+    projects: dict[str, tuple[Project, Refs]] = {}
     wanted = dict.fromkeys(each for case in cases for each in list_refs(spec.repositories, case))
     pins = []
     for name, slug, ref in wanted:
-        if slug not in refs:
-            refs[slug] = Refs(_load_visible_project(member, name, slug))
+        if slug not in projects:
+            project = _load_visible_project(member, name, slug)
+            projects[slug] = project, Refs(project)
+        field = f"repositories.{name}.ref"
         try:
-            commit = refs[slug].commit(ref)
+            commit = _resolve(*projects[slug], ref)
         except InvalidRequestError as error:
-            field = f"repositories.{name}.ref"
             raise InvalidRequestError(f"{field}: {error}", field=field) from error
         pins.append(PinnedCommit(name, slug, ref, commit.sha))
     return tuple(pins)
+
+
+def _resolve(project: Project, refs: Refs, ref: str) -> Commit:
+    """Return the commit; not that of a fork, which would run next to secrets of another project."""
+    commit = refs.commit(ref)
+    if not open_repository(project).is_published(commit.sha):
+        raise InvalidRequestError(
+            f"{commit.short_sha} is on no branch or tag of the repository, as the commit of a "
+            "fork; push it to a branch after a review"
+        )
+    return commit
 
 
 def read_pins(stored: Sequence[Mapping[str, str]]) -> list[PinnedCommit]:

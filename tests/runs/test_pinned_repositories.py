@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.benchmarks.fetch_requests import request_fetch
+from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.spec import parse
 from orchestrator.core.errors import InvalidRequestError
@@ -22,7 +24,7 @@ from tests.support.factories import (
     make_repository,
     make_run,
 )
-from tests.support.fetches import fetch_now
+from tests.support.fetches import fetch_now, run_fetches
 
 REPOSITORIES = "repositories:\n  framework: {project: framework, ref: REF}\n"
 
@@ -90,6 +92,22 @@ def test_an_unknown_ref_names_its_field(
 ) -> None:
     with pytest.raises(InvalidRequestError, match="v3 in the repository") as caught:
         start(personas, tmp_path, with_framework("v3"))
+    assert caught.value.field == "repositories.framework.ref"
+
+
+def test_the_commit_of_a_fork_is_refused(
+    personas: Personas, framework: list[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "framework"
+    git(folder, "checkout", "--quiet", "--detach")
+    forked = commit_files(folder, {"word.txt": "of a fork"}, 9)
+    git(folder, "update-ref", "refs/pull/5/head", forked)
+    git(folder, "checkout", "--quiet", "main")
+    project = Project.objects.get(slug="framework")
+    request_fetch(project, ["refs/pull/5/head"])
+    run_fetches()
+    with pytest.raises(InvalidRequestError, match="on no branch or tag") as caught:
+        start(personas, tmp_path, with_framework(f'"{forked}"'))
     assert caught.value.field == "repositories.framework.ref"
 
 
