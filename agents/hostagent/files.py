@@ -61,6 +61,12 @@ def append_file(source: Path, target: Path) -> None:
         shutil.copyfileobj(read, to)
 
 
+def append_bytes(path: Path, content: bytes, *, limit: int) -> None:
+    """Append to the file as much as it may grow to `limit` bytes."""
+    with open(path, "ab") as file:
+        file.write(content[: max(0, limit - file.tell())])
+
+
 def read_tail_bytes(path: Path, limit: int) -> bytes:
     """Return the last `limit` bytes of the file; empty if it does not exist."""
     try:

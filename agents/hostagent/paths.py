@@ -17,6 +17,8 @@ DONE = ".done"
 #: The temporary folder of measured code that runs as a separate user. The name is short because
 #: paths of sockets in it are limited to 108 bytes.
 SCRATCH = "scratch"
+#: The folders for the data of prepare steps.
+DATA = "data"
 #: Next to a tree: the name of its install.
 NOTE = "installed"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
@@ -133,6 +135,10 @@ def get_tree_dir(root: Path, tree: str) -> Path:
 
 def install_dir(root: Path, name: str) -> Path:
     return root / "installs" / check_id(name)
+
+
+def data_dir(root: Path, name: str) -> Path:
+    return root / DATA / check_id(name)
 
 
 def read_install_name(root: Path, tree: str) -> Optional[str]:

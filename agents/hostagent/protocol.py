@@ -32,6 +32,10 @@ Layout below the host's work directory (all paths are relative to it, all names 
                                           (sandbox/directories.py)
     tuning.json                           changes of host tuning that are not undone yet
                                           (platform/linux/tuning.py)
+    data/<name>/                          the data of prepare steps (sandbox/data_folders.py); <name>
+                                          is that of a job, one of its builds, or its trial
+        content/                          what measured code may change
+        prepared.json                     the steps that have run
     host.lock                             held by the only supervisor that may work below this
                                           directory
     jobs/<job id>/tls/                    the job's certificates, removed with it
@@ -105,6 +109,7 @@ Plan (plan.json), the same for every host of the job except `self`, `tuning`, `r
      "tls": {"ca": PEM, "cert": PEM | null, "key": PEM | null} | null,
      "quiet": {"busy_share": 0.1, "wait_s": 60},
      "builds": [BUILD, ...],
+     "texts": {"<sha256>": "...", ...},
      "trials": [TRIAL, ...]}
 
     silence_s   stop everything if `keepalive` is older than this
@@ -119,6 +124,7 @@ Plan (plan.json), the same for every host of the job except `self`, `tuning`, `r
                 the key for its owner only; "cert" and "key" are null for hosts without a server
     quiet       a trial waits while others use more than this share of a host's CPUs; all trials
                 of the step together wait for at most `wait_s`
+    texts       the contents of the files of all trials, by their SHA-256
 
 BUILD, unique on a host:
 
@@ -156,9 +162,10 @@ TRIAL:
                    "argv": ["redis-server", "--port", "{port}", "--bind", "{bind}"], "env": {},
                    "limits": LIMITS, "port": null | 6379,
                    "ready": {"path": null | "/status", "status": 200, "timeout_s": 10}}],
+     "prepare": [PREPARE, ...],
      "loads": [LOAD, ...],
      "search": SEARCH | null,
-     "files": {"load.lua": "..."},
+     "files": {"load.lua": "<sha256>", "files/seed/items.sql": "<sha256>"},
      "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
               "reader": "oha", "cpus": 2},
      "cooldown_s": 0.2, "expected_s": 5.0}
@@ -170,11 +177,20 @@ TRIAL:
     checks      run before the first and after the last load; the first is the request of the load
     loads       in order; one "measure", or several for a stepped load
     search      then `loads` are those of each probe, with one "measure"
-    files       written into {trial_dir} before anything starts
+    files       written into the trial's folder before anything starts: those of the definition
+                below files/, and those of the load tool; each with its hash in plan.texts
+    prepare     run in their order, each after its event
     reader      the reader that reduces the output of the tool (readers/registry.py)
     cpus        the number of threads of the tool
     cooldown_s  a pause after the trial
     expected_s  the duration of the loads, as far as it is known
+
+PREPARE: {"key": "...", "each": "job" | "commit" | "trial",
+          "after": "build" | "services" | "server", "argv": ["{python}", "seed.py"], "env": {},
+          "working_dir": null, "timeout_s": 60}
+  Runs on the host of the server, as the server's user and within its limits. "trial": in each pass.
+  "job" and "commit": unless a step with the same `key` has succeeded and its data are still in
+  data/. `key` is a hash of the step and the files. A failed step fails the trial: "prepare_failed".
 
 INSTALL: {"key": "...", "files": ["requirements.txt"], "repositories": ["framework"],
           "steps": [["python3.11", "-m", "venv", "{installed}"]], "timeout_s": 1800}
@@ -228,24 +244,30 @@ The processes of a service are "service:<name>:<n>", n from 1.
 LIMITS (platform/limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n
 | null, "open_files": n | null}. The load tool always runs on the lead.
 
-Measured code comes from a definition or a repository: steps of install and build, servers,
-services, and a script in place of a load tool. With "run_as" it runs as that user, and load tools
-run as the agent's login. Then its {trial_dir}, TMPDIR and HOME differ from the trial's folder and
-the login's home (sandbox/directories.py), and {ca}, {cert} and {key} are copies that it may read.
+Measured code comes from a definition or a repository: steps of install and build, prepare steps,
+servers, services, and a script in place of a load tool. With "run_as" it runs as that user, and
+load tools run as the agent's login. Then its {trial_dir}, TMPDIR and HOME differ from the trial's
+folder and the login's home (sandbox/directories.py), and {files}, {ca}, {cert} and {key} are copies
+that it may read.
 
 Placeholders are replaced in each argument and environment value, never by a shell:
 
     {python} {tree}        install, build, server, services, loads
     {installed}            the same; it is not replaced without an install
-    {port}                 server, services: the port of the process; loads: that of the server
-    {trial_dir}            server, services, loads
-    {ca} {cert} {key}      server, services, loads: the job's PEM files
-    {bind}                 server, services, loads: the address on which a server of this host must
+    {port}                 server, services: the port of the process; loads, and prepare steps
+                           after the server: that of the server
+    {trial_dir} {files}    server, services, prepare, loads
+    {trial_data}           server, services, prepare, loads: an empty folder, new for each pass
+    {job_data} {commit_data}
+                           the same, with the data of steps of `each` "job" and "commit"; they are
+                           not replaced without such a step
+    {ca} {cert} {key}      server, services, prepare, loads: the job's PEM files
+    {bind}                 server, services, prepare, loads: the address on which a server of this host must
                            listen; 127.0.0.1 if the plan has one host
     {NAME_host} {NAME_port} {NAME_addresses}
-                           server, services, loads: for each service NAME the host, the port of its
-                           first process, and "host:port,host:port,...", as the server's host
-                           reaches them
+                           server, services, prepare, loads: for each started service NAME the host,
+                           the port of its first process, and "host:port,host:port,...", as the
+                           server's host reaches them
     {address}              loads: the address of the server under test for the lead, in brackets if
                            it is IPv6; 127.0.0.1 if the plan has one host
     {tool} {probe_rate}    loads
@@ -259,6 +281,7 @@ A trial has these steps. All processes start again for each trial, and for each 
        until it is quiet or the time limit of `quiet` is reached.
     2. Start the services in order, each ready before the next.
     3. Start the server, wait until it is ready for the lead, and check where it runs from.
+       Prepare steps run before 2, between 2 and 3, and after 3.
     4. Run the checks, the loads in order, and the checks again.
     5. Stop all processes, and reduce the output of the tool. The files of primers and warm-ups are
     removed.
@@ -280,6 +303,8 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     trial_started {trial}
     host_busy {trial, host, busy_share, foreign, quiet_s}
         the trial waits, because others use this host; the values are those of ENVIRONMENT
+    prepared {trial, step, each, seconds}
+        a prepare step has succeeded; step: its number from 1
     phase {trial, phase, quiet_s}
         nobody should poll for quiet_s seconds
     trial_done {trial, quiet_s}
@@ -296,7 +321,8 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 A failed build or a server that does not start fails the trials that need it; the others continue. A
 lost host ends the step on all hosts.
 
-TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 64 KiB), and for each
+TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 64 KiB), prepare.log
+(the output of prepare steps, at most 64 KiB), and for each
 measured load tool.json (its report, as the reader wrote it) and rows.json (reduced rows, below);
 for the k-th load, from the second on, tool-k.json and rows-k.json.
 
@@ -306,7 +332,7 @@ result.json:
      "tool": {"name", "version", "sha256"}, "tool_cpus": n,
      "started_at": unix, "ended_at": unix, "wall_s": n,
      "port": 12345, "port_checked": bool, "build": BUILT, "server_argv": [...],
-     "server_exit": null | code,
+     "server_exit": null | code, "prepare": [PREPARED, ...],
      "checks": [CHECKED, ...], "loads": [LOADED, ...], "search": SEARCHED | null,
      "limits": {"server": APPLIED, "service:redis:1": APPLIED, "tool": APPLIED, ...},
      "on": {"server": label, "tool": label}, "hosts": {"a": ENVIRONMENT, ...},
@@ -322,6 +348,9 @@ BUILT: {"source": hex | null, "build": hex | null, "checked": bool}
   The digests of builds/build_records.py. `checked`: each process of the server that listens on the
   port runs from the build of the commit (builds/server_origin.py); false if the host does not show
   it. A server from elsewhere fails the trial: "wrong_build".
+
+PREPARED: {"step": 1, "run": "command", "each": "job", "after": "services", "seconds": x, "runs": n}
+  `runs`: how often the trial ran it; 0 if its data existed. `seconds`: of its last run.
 
 SEARCHED: {"capacity": r | null, "low": r | null, "high": r | null,
            "stopped": "converged" | "at the limit" | "below the start" | "budget",
@@ -419,6 +448,9 @@ SHORTEST_SECRET = 8
 #: In the files of an install: all files of the commit.
 WHOLE_COMMIT = "."
 
+#: In the folder of a trial: the files of the definition.
+FILES = "files"
+
 #: The codes of `trial_failed`.
 FAILURES = (
     "build_failed",
@@ -431,6 +463,7 @@ FAILURES = (
     "port_in_use",
     "service_not_ready",
     "service_died",
+    "prepare_failed",
     "tool_missing",
     "tool_failed",
     "output_lost",
@@ -444,7 +477,9 @@ INFRASTRUCTURE_FAILURES = ("output_lost", "internal")
 #: The maximum of rows of a trial; a plan that would exceed it is refused.
 MAX_ROWS = 5_000_000
 
-TRIAL_FILES = ("result.json", "tool.json", "tool.stderr", "rows.json", "server.log")
+TRIAL_FILES = (
+    "result.json", "tool.json", "tool.stderr", "rows.json", "server.log", "prepare.log",
+)  # fmt: skip
 
 
 def load_files(n: int) -> tuple[str, str]:

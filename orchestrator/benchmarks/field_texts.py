@@ -20,6 +20,9 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "for each trial.",
         "repositories": "Commits of other projects of the team, by name; their files are in the "
         "folder {NAME_tree}.",
+        "files": "Small text files, path to content, which its processes find in the folder "
+        "{files}; at most 16.",
+        "prepare": "Commands that create data before the load, in this order.",
         "load": "The load on the server.",
         "checks": "Requests with their expected responses, checked before and after each load.",
         "known": "True values of metrics in SI units, if the server is built to have them.",
@@ -74,6 +77,15 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "role": "The role whose host runs it.",
         "ready": "The readiness check.",
         "limits": "Resource limits of each process.",
+    },
+    "PrepareStep": {
+        "run": "The command as a list of arguments, without a shell. Placeholders in braces are "
+        "replaced.",
+        "each": "How often it runs: once per job, commit or trial.",
+        "after": "When it runs: after the build, the services or the server are ready.",
+        "working_dir": "The folder of the commit in which it runs; default: that of the subject.",
+        "env": "Environment variables in addition to those of the subject.",
+        "timeout_s": "Time limit of each run in seconds.",
     },
     "ServiceReady": {
         "path": "The HTTP/1.1 request; default: a TCP connection is sufficient.",
@@ -175,5 +187,6 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "load": "Changes of the load.",
         "limits": "Changes of the limits.",
         "checks": "The checks that replace those of the definition.",
+        "prepare": "The prepare steps that replace those of the definition.",
     },
 }

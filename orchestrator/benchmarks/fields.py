@@ -54,6 +54,13 @@ def select_texts(env: Environment) -> dict[str, str]:
     return {name: value for name, value in env.items() if isinstance(value, str)}
 
 
+def check_folder(path: str | None) -> str | None:
+    """Return the path of a folder of the commit; ValueError if it could lead elsewhere."""
+    if path is not None and {"", ".", ".."} & set(path.split("/")):
+        raise ValueError(f"expected a folder of the commit without . and .., got {path!r}")
+    return path
+
+
 def parse_size(text: object) -> object:
     """Convert `"512 MiB"` to a number of bytes; pydantic validates all other values."""
     if not isinstance(text, str):

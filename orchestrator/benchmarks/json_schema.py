@@ -93,6 +93,7 @@ def _complete_models(models: dict[str, Schema]) -> None:
     _refer(option["limits"], _DEFS + "RoleLimits")
     option["services"]["additionalProperties"] = {"$ref": _DEFS + "ServicePart"}
     option["checks"]["anyOf"][0]["items"] = {"$ref": _DEFS + "Check"}
+    option["prepare"]["anyOf"][0]["items"] = {"$ref": _DEFS + "PrepareStep"}
 
 
 def _refer(field: Schema, target: str) -> None:

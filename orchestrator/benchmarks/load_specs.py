@@ -5,13 +5,14 @@ from dataclasses import replace
 from string import ascii_lowercase
 
 from orchestrator.benchmarks.auxiliary import Role
-from orchestrator.benchmarks.fields import refuse
+from orchestrator.benchmarks.fields import refuse, select_texts
 from orchestrator.benchmarks.load import Expect, Load, Range, Search, Step
 from orchestrator.benchmarks.local_packages import find_shared_sources
 from orchestrator.benchmarks.matrix import (
     CaseSpec,
     build_resolver,
     expand,
+    fill,
     find_unsupported_reason,
     resolve_cells,
     resolve_load,
@@ -23,6 +24,7 @@ from orchestrator.benchmarks.placeholders import (
 )
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.core.errors import InvalidRequestError
+from orchestrator.core.ids import hash_value
 from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, Model, Problem
 from orchestrator.loadtools.registry import TOOLS, Adapter
@@ -139,7 +141,41 @@ def estimate_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
     loads = build_load_specs(spec, parameters)
     loading = sum(each.primer_s + each.warmup_s + _estimate_loading_s(each) for each in loads)
     probes = USUAL_PROBES if loads[0].searching else 1
-    return probes * (loading + TRIAL_OVERHEAD_S) + spec.cooldown_s
+    return probes * (loading + TRIAL_OVERHEAD_S + sum_step_limits(spec)) + spec.cooldown_s
+
+
+def sum_step_limits(spec: Spec) -> float:
+    """Return the time limits of the prepare steps of each trial together, in seconds."""
+    return sum(step.timeout_s for step in spec.prepare if step.each == "trial")
+
+
+def has_prepare_steps(spec: Spec) -> bool:
+    """Return whether some case has a prepare step."""
+    changed = (option.prepare for values in spec.options.values() for option in values.values())
+    return bool(spec.prepare) or any(changed)
+
+
+def estimate_prepare_s(spec: Spec, cases: Iterable[CaseSpec], *, commits: int) -> float:
+    """Return the time limits of the prepare steps that a job with these cases runs only once.
+
+    They are those of the job, and for each of its commits those of the commit. Steps with the same
+    command run once for all cases.
+    """
+    if not has_prepare_steps(spec):
+        return 0.0
+    shape = build_resolver(spec)
+    limits: dict[str, float] = {}
+    for case in cases:
+        if find_unsupported_reason(spec, case.parameters):
+            continue
+        for step in shape(case.parameters).prepare:
+            if step.each != "trial":
+                folder = step.working_dir or spec.subject.working_dir or ""
+                texts = (folder, *step.run, *select_texts(step.env).values())
+                words = [fill(text, case.parameters) for text in texts]
+                factor = commits if step.each == "commit" else 1
+                limits[hash_value([step.each, words])] = step.timeout_s * factor
+    return sum(limits.values())
 
 
 def _estimate_loading_s(load: LoadSpec) -> float:

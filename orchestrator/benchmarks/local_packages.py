@@ -84,6 +84,10 @@ def find_shared_sources(spec: Spec) -> Iterator[tuple[str, str]]:
         found = find_local_install(command)
         if found is not None and (problem := _find_place_problem(found, spec, inside=False)):
             yield f"subject.build[{place}]", problem
+    for place, step in enumerate(spec.prepare):
+        found = find_local_install(step.run)
+        if found is not None and (problem := _find_place_problem(found, spec, inside=False)):
+            yield f"prepare[{place}].run", problem
 
 
 def _is_named(folder: str, found: LocalInstall, files: Sequence[str]) -> bool:

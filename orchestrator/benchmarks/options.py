@@ -49,6 +49,7 @@ class Option(Strict):
     load: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     checks: list[dict[str, Any]] | None = None
+    prepare: list[dict[str, Any]] | None = None
 
     def changes(self) -> dict[str, Any]:
         """Return the parts of a definition that it changes."""
@@ -59,8 +60,9 @@ class Option(Strict):
             "limits": self.limits,
         }
         changed = {name: part for name, part in parts.items() if part}
-        if self.checks is not None:
-            changed["checks"] = self.checks
+        for name, items in (("checks", self.checks), ("prepare", self.prepare)):
+            if items is not None:
+                changed[name] = items
         return changed
 
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 #: Known before a commit is built.
 BUILD_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree", "installed")
 #: Known when a process of a trial starts, such as the address to listen on. `{ca}`, `{cert}` and
-#: `{key}` are the files of the job's temporary certificates.
-PROCESS_WORDS = (*BUILD_WORDS, "bind", "ca", "cert", "key")
+#: `{key}` are the files of the job's temporary certificates, `{files}` those of the definition.
+PROCESS_WORDS = (
+    *BUILD_WORDS, "bind", "ca", "cert", "key", "files", "job_data", "commit_data", "trial_data",
+)  # fmt: skip
 #: All: `{address}` is the server's address for the load tool, `{probe_rate}` the rate of a probe.
 AGENT_WORDS = (*PROCESS_WORDS, "address", "probe_rate")
 #: Of each service: `{redis_host}`, `{redis_port}` (of its first process), `{redis_addresses}`.
 SERVICE_WORDS = ("host", "port", "addresses")
+
+#: Not of a prepare step: they belong to other processes.
+_NOT_OF_STEPS = ("port", "tool", "out", "rows")
 
 _WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 
@@ -33,6 +38,13 @@ def list_service_placeholders(services: Iterable[str]) -> tuple[str, ...]:
 def list_repository_placeholders(repositories: Iterable[str]) -> tuple[str, ...]:
     """Return the placeholders for the folders of these repositories, such as `framework_tree`."""
     return tuple(f"{name}_tree" for name in repositories)
+
+
+def list_prepare_words(after: str, services: Iterable[str]) -> tuple[str, ...]:
+    """Return the placeholders that are known in a prepare step after this event."""
+    words = tuple(word for word in PROCESS_WORDS if word not in _NOT_OF_STEPS)
+    started = () if after == "build" else list_service_placeholders(services)
+    return (*words, *started, *(("port",) if after == "server" else ()))
 
 
 def find_placeholders(text: str) -> set[str]:

@@ -3,7 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.load_specs import check_loads, estimate_trials_s, get_tool
+from orchestrator.benchmarks.load_specs import (
+    check_loads,
+    estimate_prepare_s,
+    estimate_trials_s,
+    get_tool,
+)
 from orchestrator.benchmarks.matrix import CaseSpec, build_resolver, expand, find_unsupported_reason
 from orchestrator.benchmarks.places import find_line
 from orchestrator.benchmarks.spec import Spec, parse
@@ -75,7 +80,8 @@ def review_spec(spec: Spec) -> Review:
         spec=spec,
         cases=tuple(cases),
         unsupported=tuple(pair for pair in zip(cases, reasons, strict=True) if pair[1]),
-        round_s=sum(estimate_trials_s(spec, possible)),
+        round_s=sum(estimate_trials_s(spec, possible))
+        + estimate_prepare_s(spec, possible, commits=1),
         tools=tools,
         requires=_list_requirements(spec),
     )

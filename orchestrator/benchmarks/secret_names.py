@@ -14,6 +14,7 @@ def list_secret_names(specs: Iterable[Spec]) -> list[str]:
             spec.subject.env,
             spec.load.env,
             *(service.env for service in spec.services.values()),
+            *(step.env for step in spec.prepare),
         )
     )
     return sorted(

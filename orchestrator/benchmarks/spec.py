@@ -21,6 +21,7 @@ from pydantic import (
 
 from agents.hostagent.protocol import WHOLE_COMMIT
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
+from orchestrator.benchmarks.definition_files import Files
 from orchestrator.benchmarks.faults import describe_yaml_error, find_faults
 from orchestrator.benchmarks.fields import (
     Command,
@@ -30,6 +31,7 @@ from orchestrator.benchmarks.fields import (
     Scalar,
     Strict,
     TreePath,
+    check_folder,
     format_axis_value,
     refuse,
     select_texts,
@@ -45,9 +47,11 @@ from orchestrator.benchmarks.placeholders import (
     Stage,
     find_placeholder_problem,
     find_placeholders,
+    list_prepare_words,
     list_repository_placeholders,
     list_service_placeholders,
 )
+from orchestrator.benchmarks.prepare_steps import MAX_PREPARE_STEPS, PrepareStep
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.yaml_text import parse_yaml
 from orchestrator.loadtools.metrics import find_metric
@@ -109,9 +113,7 @@ class Subject(Process):
     @field_validator("working_dir")
     @classmethod
     def _is_plain(cls, path: str | None) -> str | None:
-        if path is not None and {"", ".", ".."} & set(path.split("/")):
-            raise ValueError(f"expected a folder of the commit without . and .., got {path!r}")
-        return path
+        return check_folder(path)
 
 
 class Spec(Strict):
@@ -127,8 +129,10 @@ class Spec(Strict):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=5000)] = ""
     subject: Subject
+    files: Files = {}
     services: Annotated[dict[Name, Service], Field(max_length=MAX_SERVICES)] = {}
     repositories: Annotated[dict[Name, OtherRepository], Field(max_length=MAX_REPOSITORIES)] = {}
+    prepare: Annotated[list[PrepareStep], Field(max_length=MAX_PREPARE_STEPS)] = []
     load: Load
     checks: Annotated[list[Check], Field(max_length=50)] = []
     known: dict[str, Annotated[float, Field(gt=0)]] = {}
@@ -172,8 +176,10 @@ class Spec(Strict):
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
         unused = {
+            "files": {},
             "services": [],
             "repositories": {},
+            "prepare": [],
             "limits": RoleLimits().model_dump(),
             "checks": [],
             "known": {},
@@ -319,8 +325,8 @@ def _find_unknown_words(spec: Spec) -> Iterator[tuple[str, str]]:
 def check_start(spec: Spec) -> None:
     """Raise InvalidRequestError if a definition, or one case of it, starts nothing.
 
-    Also raise it if the server does not get its port, and for a use of `{installed}` without an
-    installation.
+    Also raise it if the server does not get its port, and for a placeholder of something that the
+    definition lacks, such as `{installed}` without an installation.
     """
     if spec.subject.start is None:
         raise refuse("subject.start", "this field is missing")
@@ -329,11 +335,23 @@ def check_start(spec: Spec) -> None:
             "subject.start",
             "the server does not get its port: use {port} in start or env, or give a fixed port",
         )
-    if spec.subject.install is None:
-        for stage in _iterate_stages(spec):
-            for where, text in stage.texts:
-                if "installed" in find_placeholders(text):
-                    raise refuse(where, "{installed} requires subject.install")
+    missing = _list_missing(spec)
+    for stage in _iterate_stages(spec) if missing else ():
+        for where, text in stage.texts:
+            for word in sorted(find_placeholders(text) & set(missing)):
+                raise refuse(where, f"{{{word}}} requires {missing[word]}")
+
+
+def _list_missing(spec: Spec) -> dict[str, str]:
+    """Return placeholders without a value, each with the field that would give it one."""
+    scopes = {step.each for step in spec.prepare}
+    exists = {
+        "installed": (spec.subject.install is not None, "subject.install"),
+        "files": (bool(spec.files), "the field files"),
+        "job_data": ("job" in scopes, "a step of prepare with each: job"),
+        "commit_data": ("commit" in scopes, "a step of prepare with each: commit"),
+    }
+    return {word: field for word, (present, field) in exists.items() if not present}
 
 
 def _list_names(data: dict[str, object], field: str) -> list[str]:
@@ -381,6 +399,9 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
         words = (*PROCESS_WORDS, *trees, *list_service_placeholders(started))
         yield Stage(texts=_list_process_texts(f"services.{name}", service), words=words)
         started.append(name)
+    for place, step in enumerate(spec.prepare):
+        words = (*list_prepare_words(step.after, started), *trees)
+        yield Stage(texts=_list_step_texts(f"prepare[{place}]", step), words=words)
     words = (*PROCESS_WORDS, *trees, *list_service_placeholders(started))
     yield Stage(texts=_list_process_texts("subject", spec.subject), words=words)
     command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
@@ -394,6 +415,10 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
     ]
     given.append(("subject.working_dir", spec.subject.working_dir or ""))
     given += [(f"repositories.{name}.ref", each.ref) for name, each in spec.repositories.items()]
+    given += [
+        (f"prepare[{place}].working_dir", step.working_dir or "")
+        for place, step in enumerate(spec.prepare)
+    ]
     yield Stage(texts=tuple(given), words=())
 
 
@@ -404,3 +429,8 @@ def _list_process_texts(path: str, process: Process) -> tuple[tuple[str, str], .
 
 def _list_env_texts(path: str, env: Environment) -> Iterator[tuple[str, str]]:
     return ((f"{path}.env.{key}", text) for key, text in select_texts(env).items())
+
+
+def _list_step_texts(path: str, step: PrepareStep) -> tuple[tuple[str, str], ...]:
+    run = [(f"{path}.run[{i}]", text) for i, text in enumerate(step.run)]
+    return (*run, *_list_env_texts(path, step.env))

@@ -8,6 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES
+from orchestrator.benchmarks.load_specs import has_prepare_steps
+from orchestrator.benchmarks.prepare_steps import MAX_PREPARE_STEPS
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import record_past_span, span
@@ -27,6 +30,8 @@ CLOCK_TOLERANCE_S = 2.0
 #: The limit of events per trial in the journal, including those of builds and of the round. A
 #: search has the most: sixty probes of about six phases.
 EVENTS_A_TRIAL = 500
+#: The same for the prepare steps of a trial: two events of each in each probe.
+PREPARE_EVENTS = 60 * 2 * MAX_PREPARE_STEPS
 EVENTS_BESIDE = 1_000
 #: A host may ask not to be disturbed for up to this time, the longest load of a definition.
 MOST_QUIET_S = 3600.0
@@ -113,7 +118,8 @@ def load_failed_trials(job: Job) -> list[FailedTrial]:
 def _check_number(job: Job, events: Sequence[Any]) -> None:
     """Check the number of events: each costs statements, so a host must not send too many."""
     trials = job.trials.filter(round=job.round).count()
-    most = EVENTS_BESIDE + EVENTS_A_TRIAL * trials
+    prepares = has_prepare_steps(read_spec(job.run.definition))
+    most = EVENTS_BESIDE + (EVENTS_A_TRIAL + PREPARE_EVENTS * prepares) * trials
     if len(events) > most:
         raise AgentError(
             f"its journal has {len(events)} new events, and a round of {trials} trials makes "

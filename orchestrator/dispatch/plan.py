@@ -14,6 +14,7 @@ HOPELESS = frozenset(
         "wrong_protocol",
         "wrong_build",
         "service_not_ready",
+        "prepare_failed",
         "tool_missing",
         "port_in_use",
     }

@@ -3,10 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.benchmarks.fields import select_texts
 from orchestrator.benchmarks.limits import Limits
 from orchestrator.benchmarks.matrix import fill, fill_env
+from orchestrator.benchmarks.placeholders import (
+    find_placeholders,
+    list_prepare_words,
+    list_repository_placeholders,
+)
+from orchestrator.benchmarks.prepare_steps import PrepareStep
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
+from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.recipes import fill_working_dir
@@ -75,6 +83,43 @@ def build_services(
         }
         for name, service in spec.services.items()
     ]
+
+
+def build_prepare_steps(spec: Spec, parameters: Parameters) -> list[dict[str, Any]]:
+    """Return the prepare steps of a case, each with a key that names all that it depends on."""
+    steps = [_build_prepare_step(spec, step, parameters) for step in spec.prepare]
+    return [
+        {"key": hash_value([place, step, spec.files]), **step} for place, step in enumerate(steps)
+    ]
+
+
+def _build_prepare_step(spec: Spec, step: PrepareStep, parameters: Parameters) -> dict[str, Any]:
+    """Return a step with the environment of the server, as far as its placeholders are known.
+
+    A variable that names an axis is for steps of a trial only, or each case would have its own data
+    of the job.
+    """
+    axes = spec.matrix if step.each == "trial" else ()
+    known = {
+        *axes,
+        *list_prepare_words(step.after, spec.services),
+        *list_repository_placeholders(spec.repositories),
+    }
+    unknown = {
+        key
+        for key, text in select_texts(spec.subject.env).items()
+        if not find_placeholders(text) <= known
+    }
+    inherited = {key: value for key, value in spec.subject.env.items() if key not in unknown}
+    folder = step.working_dir or spec.subject.working_dir
+    return {
+        "each": step.each,
+        "after": step.after,
+        "argv": [fill(word, parameters) for word in step.run],
+        "env": fill_env({**inherited, **step.env}, parameters),
+        "working_dir": None if folder is None else fill(folder, parameters),
+        "timeout_s": step.timeout_s,
+    }
 
 
 def build_limits(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:

@@ -5,13 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.hostagent.protocol import SCHEMA
+from agents.hostagent.protocol import FILES, SCHEMA
 from orchestrator.benchmarks.load import Search
-from orchestrator.benchmarks.load_specs import TRIAL_OVERHEAD_S, build_load_specs, get_tool
+from orchestrator.benchmarks.load_specs import (
+    TRIAL_OVERHEAD_S,
+    build_load_specs,
+    get_tool,
+    sum_step_limits,
+)
 from orchestrator.benchmarks.matrix import fill_env
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
+from orchestrator.core.ids import sha256_hex
 from orchestrator.dispatch.certificates import ensure_certificates, plan_entry
 from orchestrator.dispatch.http_checks import build_checks, build_ready_check
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
@@ -19,6 +25,7 @@ from orchestrator.dispatch.processes import (
     TOOL,
     assign_process_cpus,
     build_limits,
+    build_prepare_steps,
     build_server,
     build_services,
 )
@@ -121,7 +128,8 @@ def build_shared_plan(
     job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
 ) -> dict[str, Any]:
     job_hosts = stage.job_hosts
-    longest = max((trial.expected_s for trial in trials), default=0.0)
+    longest = max((_find_longest_s(stage, trial) for trial in trials), default=0.0)
+    texts, planned = _share_texts([_build_trial(job, stage, trial) for trial in trials])
     return {
         "schema": SCHEMA,
         "job": str(job.pk),
@@ -141,8 +149,27 @@ def build_shared_plan(
             "wait_s": get_limit_s(job),
         },
         "builds": build_builds(job, stage, trials),
-        "trials": [_build_trial(job, stage, trial) for trial in trials],
+        "texts": texts,
+        "trials": planned,
     }
+
+
+def _find_longest_s(stage: Stage, trial: Trial) -> float:
+    """Return the longest expected duration of a trial, which may run all prepare steps."""
+    once = [step for step in stage.specs[trial.case_id].prepare if step.each != "trial"]
+    return trial.expected_s + sum(step.timeout_s for step in once)
+
+
+def _share_texts(
+    trials: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Return the texts of all files by their hashes, and the trials with hashes in their place."""
+    texts = {text for trial in trials for text in trial["files"].values()}
+    names = {text: sha256_hex(text.encode()) for text in texts}
+    return {name: text for text, name in names.items()}, [
+        {**trial, "files": {path: names[text] for path, text in trial["files"].items()}}
+        for trial in trials
+    ]
 
 
 def _build_trial(job: Job, stage: Stage, trial: Trial) -> dict[str, Any]:
@@ -166,9 +193,13 @@ def _build_trial(job: Job, stage: Stage, trial: Trial) -> dict[str, Any]:
         "ready": build_ready_check(spec, loads[0]),
         "checks": build_checks(spec, parameters, tool, loads[0]),
         "services": build_services(stage, spec, cpus, parameters),
+        "prepare": build_prepare_steps(spec, parameters),
         "loads": [_load(load, each, fill_env(spec.load.env, parameters)) for load, each in started],
         "search": None if search is None else _search(search),
-        "files": dict(tool.files(loads[0])),
+        "files": {
+            **{f"{FILES}/{path}": text for path, text in spec.files.items()},
+            **tool.files(loads[0]),
+        },
         "tool": {
             "name": tool.name,
             "path": stage.tools[tool.name],
@@ -177,8 +208,13 @@ def _build_trial(job: Job, stage: Stage, trial: Trial) -> dict[str, Any]:
             "cpus": threads,
         },
         "cooldown_s": spec.cooldown_s,
-        "expected_s": max(0.0, trial.expected_s - spec.cooldown_s - TRIAL_OVERHEAD_S),
+        "expected_s": max(0.0, trial.expected_s - _estimate_overhead_s(spec)),
     }
+
+
+def _estimate_overhead_s(spec: Spec) -> float:
+    """Return the part of the expected duration of a trial that is not its loads."""
+    return spec.cooldown_s + TRIAL_OVERHEAD_S + sum_step_limits(spec)
 
 
 def _build_paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:

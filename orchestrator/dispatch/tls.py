@@ -79,10 +79,16 @@ def needs_tls(spec: Spec) -> bool:
 def _needs_tls(spec: Spec) -> bool:
     load = spec.load
     texts = [*(spec.subject.start or ()), *(load.command or [])]
-    for env in (spec.subject.env, load.env, *(each.env for each in spec.services.values())):
+    for env in (
+        spec.subject.env,
+        load.env,
+        *(each.env for each in (*spec.services.values(), *spec.prepare)),
+    ):
         texts += select_texts(env).values()
     for service in spec.services.values():
         texts += service.start
+    for step in spec.prepare:
+        texts += step.run
     return (
         _may_be(spec, load.tls, True)
         or _may_be(spec, load.protocol, "h3")

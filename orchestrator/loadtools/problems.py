@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
 _METHOD = re.compile(r"[A-Z]+\Z")
 #: Placeholders that the agent replaces inside an argument.
 _AGENT_WORDS = re.compile(
-    r"\{(python|port|tool|out|rows|trial_dir|tree|installed|bind|address|probe_rate|ca|cert|key)\}"
+    r"\{(python|port|tool|out|rows|trial_dir|tree|installed|bind|address|probe_rate|ca|cert|key"
+    r"|files|job_data|commit_data|trial_data)\}"
 )
 
 

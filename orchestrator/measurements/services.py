@@ -19,6 +19,7 @@ from orchestrator.measurements.build_provenance import build_build_provenance, l
 from orchestrator.measurements.comparability import hash_block, hash_configuration
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import store_trial_metrics
+from orchestrator.measurements.prepare_steps import build_prepare_provenance
 from orchestrator.measurements.recording import MeasuredRow, record
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult
 from orchestrator.runs.models import Job, Trial
@@ -235,6 +236,7 @@ def _build_trial_provenance(
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,
         "attempt": job.attempt,
+        **build_prepare_provenance(result.get("prepare")),
         **build_build_provenance(job, trial, result),
     }
 

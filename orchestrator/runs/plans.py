@@ -9,6 +9,7 @@ from cli.pitwall.units import format_duration, format_items
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
+from orchestrator.benchmarks.load_specs import estimate_prepare_s
 from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, select_pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.project_secrets import check_secrets
@@ -66,8 +67,9 @@ class RunPlan:
 
     `definition` is not stored yet if it is new in the repository. `cases` are the selected ones of
     `cases_in_all`, in matrix order; `trial_s` is the expected duration of a trial of each. `parts`:
-    the indices of the cases of each job of a placement. `job_s`: the maximum total time on one
-    placement; `trial_count` is a maximum too. `pins`: the commits of other repositories.
+    the indices of the cases of each job of a placement; `prepare_s`: the time limits of the prepare
+    steps that each of these jobs runs once. `job_s`: the maximum total time on one placement;
+    `trial_count` is a maximum too. `pins`: the commits of other repositories.
     """
 
     definition: Definition
@@ -83,6 +85,7 @@ class RunPlan:
     pins: tuple[PinnedCommit, ...]
     trial_s: tuple[float, ...]
     parts: tuple[range, ...]
+    prepare_s: tuple[float, ...]
     trial_count: int
     job_s: float
     warnings: tuple[str, ...]
@@ -142,7 +145,8 @@ class RunPlan:
 
     def estimate_seconds(self, blocks: int) -> float:
         """Return the time on one placement for this many rounds of each case, within the budget."""
-        seconds = self.job_s * blocks / self.rounds
+        once_s = sum(self.prepare_s)
+        seconds = once_s + (self.job_s - once_s) * blocks / self.rounds
         return seconds if self.budget_s is None else min(seconds, self.budget_s / self.host_count)
 
 
@@ -164,7 +168,12 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     trial_count = len(times) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)
     case_s = [each * len(commits) * rounds for each in times]
-    round_s = sum(times) * len(commits) * sum(len(roles) for roles in placements)
+    parts = _split_jobs(case_s, until, rounds)
+    prepare_s = tuple(
+        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits)) for part in parts
+    )
+    round_s = sum(times) * len(commits) + sum(prepare_s)
+    round_s *= sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
     return RunPlan(
         definition=definition,
@@ -179,9 +188,10 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         cases_in_all=len(whole.cases),
         pins=pins,
         trial_s=times,
-        parts=_split_jobs(case_s, until, rounds),
+        parts=parts,
+        prepare_s=prepare_s,
         trial_count=trial_count,
-        job_s=sum(case_s),
+        job_s=sum(case_s) + sum(prepare_s),
         warnings=(
             *_warn_of_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
             *_warn_of_unusable_hosts(placements),

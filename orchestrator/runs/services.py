@@ -211,7 +211,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -
         for number, part in enumerate(plan.parts):
             job = Job(run=run, host=roles[HostRole.TARGET].host)
             mine = _plan_trials(job.pk, plan, cases, variants, part, run.seed + number)
-            job.expected_s = sum(trial.expected_s for trial in mine)
+            job.expected_s = sum(trial.expected_s for trial in mine) + plan.prepare_s[number]
             jobs[job] = len(mine)
             placements += place_job(job, roles)
             trials += mine

@@ -202,12 +202,27 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
         "ready": a_ready(),
         "checks": [a_check()],
         "services": [],
+        "prepare": [],
         "loads": [a_load()],
         "search": None,
         "files": {},
         "tool": a_tool(tool_path),
         "cooldown_s": 0.0,
         "expected_s": 1.0,
+    }
+    return {**plain, **changes}
+
+
+def a_step(code: str, **changes: Any) -> dict[str, Any]:
+    """A prepare step of a Python program; its key is the code."""
+    plain = {
+        "key": code,
+        "argv": ["{python}", "-c", code],
+        "env": {},
+        "working_dir": None,
+        "timeout_s": 20,
+        "each": "trial",
+        "after": "services",
     }
     return {**plain, **changes}
 
@@ -299,6 +314,7 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "run_as": None,
         "tls": None,
         "builds": [a_build()],
+        "texts": {},
         "trials": list(trials),
     }
     return {**plain, **changes}

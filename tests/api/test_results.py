@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.results.models import Artifact
+from orchestrator.runs.models import Trial
 
 
 @pytest.fixture
@@ -59,6 +60,14 @@ def test_a_trial_is_shown_with_its_values_and_files(world, alice):
     (file,) = shown["artifacts"]
     assert (file["name"], file["size"]) == ("tool.json", 2)
     assert file["url"] == f"/api/v1/trials/{trial.pk}/artifacts/tool.json"
+
+
+def test_a_trial_has_the_durations_of_its_prepare_steps(world, alice):
+    trial = world.measure_run(1000, 800).jobs.get().trials.first()
+    assert alice.get(f"trials/{trial.pk}").json()["prepare"] == []
+    step = {"step": 1, "run": "seed", "each": "commit", "after": "build", "seconds": 2.5, "runs": 1}
+    Trial.objects.filter(pk=trial.pk).update(provenance={**trial.provenance, "prepare": [step]})
+    assert alice.get(f"trials/{trial.pk}").json()["prepare"] == [step]
 
 
 def test_a_file_is_downloaded_unchanged(world, alice, bob, mallory):

@@ -13,6 +13,7 @@ from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
 from orchestrator.benchmarks.load_specs import check_loads
 from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.placeholders import AGENT_WORDS, SERVICE_WORDS
+from orchestrator.benchmarks.prepare_steps import PrepareStep
 from orchestrator.benchmarks.spec import Install, Ready, Spec, Subject, parse
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
@@ -28,6 +29,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
         Ready,
         Service,
         ServiceReady,
+        PrepareStep,
         Load,
         Step,
         Search,
@@ -50,7 +52,7 @@ def test_the_examples_are_valid_definitions() -> None:
     """The first as it is; the others say what is added to it."""
     first, *more = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     check_loads(parse(first))
-    assert len(more) == 3
+    assert len(more) == 5
     for example in more:
         whole = merge_changes(yaml.safe_load(first), yaml.safe_load(example))
         check_loads(parse(yaml.safe_dump(whole, sort_keys=False)))

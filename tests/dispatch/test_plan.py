@@ -48,6 +48,7 @@ def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
         (["server_did_not_start"], True),
         (["port_in_use"], True),
         (["wrong_build"], True),
+        (["prepare_failed"], True),
     ],
 )
 def test_cases_that_would_fail_again_are_skipped(codes: list[str], gives_up: bool) -> None:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Optional
 from .. import lock
 from ..builds.repositories import forget_worktrees
 from ..files import remove_tree
-from ..paths import DONE, StepDir, list_steps
+from ..paths import DATA, DONE, StepDir, list_steps
 
 #: Files that can be sent or built again; the least recently used are removed first.
-RENEWABLE = ("builds", "installs", "tools", "sources", "bundles", "agents")
+RENEWABLE = ("builds", "installs", "tools", "sources", "bundles", "agents", DATA)
 #: A job that was polled within this time may have results that are not fetched yet.
 FETCHED_S = 3600.0
 _DAY_S = 86_400

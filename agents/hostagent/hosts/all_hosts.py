@@ -92,6 +92,23 @@ class AllHosts:
         """Write the files of the trial and measure the environment of each host, by label."""
         return {label: self._host(label).prepare(trial.id) for label in self.plan.hosts}
 
+    def build_placeholders(self, trial: Trial) -> dict[str, str]:
+        """Return the placeholders of a trial for the load tool of this host."""
+        return self._local_host.build_placeholders(trial)
+
+    def find_prepared(self, trial: Trial, number: int) -> Optional[float]:
+        """Return how long a prepare step took whose data exist; None if it has to run."""
+        return self._host(trial.server.on).find_prepared(trial.id, number)
+
+    def end_prepare_step(self, trial: Trial, number: int, seconds: float) -> None:
+        """Record that the prepare step succeeded."""
+        self._host(trial.server.on).end_prepare_step(trial.id, number, seconds)
+
+    def renew_trial_data(self) -> None:
+        """Empty {trial_data} on all hosts."""
+        for label in self.plan.hosts:
+            self._host(label).renew_trial_data()
+
     def measure_environment(self) -> dict[str, Any]:
         """Measure the environment of each host, by label."""
         return {label: self._host(label).measure_environment() for label in self.plan.hosts}

@@ -5,6 +5,9 @@ Each call gets one answer, `{"answer": …}` or `{"error": {code, message, outpu
     prepare {trial}                          ENVIRONMENT; the folder of the trial is new
     measure_environment {}                   ENVIRONMENT
     start {trial, process, placeholders}     {port, argv, limits}
+    find_prepared {trial, step}              {seconds}: of a step whose data exist, or null
+    end_prepare_step {trial, step, seconds}  {}: the prepare step succeeded
+    renew_trial_data {}                      {}: {trial_data} is empty
     poll {process}                           {exit_code, output}
     listens {process}                        {has_port}: whether it owns its port, or null
     check_build {process}                    BUILT of the server, of protocol.py
@@ -118,6 +121,17 @@ class Follower:
 
     def _call_prepare(self, trial: str) -> dict[str, Any]:
         return self._local_host.prepare(trial)
+
+    def _call_find_prepared(self, trial: str, step: int) -> dict[str, Any]:
+        return {"seconds": self._local_host.find_prepared(trial, step)}
+
+    def _call_end_prepare_step(self, trial: str, step: int, seconds: float) -> dict[str, Any]:
+        self._local_host.end_prepare_step(trial, step, seconds)
+        return {}
+
+    def _call_renew_trial_data(self) -> dict[str, Any]:
+        self._local_host.renew_trial_data()
+        return {}
 
     def _call_measure_environment(self) -> dict[str, Any]:
         return self._local_host.measure_environment()

@@ -21,12 +21,14 @@ from ..platform.ports import find_free_port
 from ..platform.process_files import read_process_files
 from ..platform.process_output import ProcessOutput
 from ..platform.processes import Child, build_child_environment
+from ..protocol import FILES
+from ..sandbox.data_folders import DataFolders
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.tls_files import list_tls_placeholders
 from ..sandbox.user import Account
 from ..sandbox.variables import fill_variables
-from ..step.plan import SERVER, Plan, Server, Service, Trial
+from ..step.plan import SERVER, Plan, PrepareStep, Program, Server, Service, Trial
 
 GRACE_S = 5.0
 LOG_BYTES = 64 * 1024
@@ -81,11 +83,17 @@ class LocalHost:
     """This host: it starts processes as its own plan defines them."""
 
     def __init__(
-        self, step: StepDir, plan: Plan, failed_builds: Mapping[str, BuildFailed], sandbox: Sandbox
+        self,
+        step: StepDir,
+        plan: Plan,
+        failed_builds: Mapping[str, BuildFailed],
+        sandbox: Sandbox,
+        data: DataFolders,
     ) -> None:
         """`failed_builds`: the failures of this host by tree."""
         self._failed_builds = failed_builds
         self.sandbox = sandbox
+        self._data = data
         self._step = step
         self._plan = plan
         self._address = plan.address(plan.me)
@@ -93,14 +101,15 @@ class LocalHost:
     def start(self, trial_id: str, name: str, placeholders: Mapping[str, str]) -> TrialProcess:
         """Start a process, without waiting until it is ready.
 
-        `placeholders`: those of the services. TrialFailed if it cannot be started, AgentError if
-        the plan has no such process here or no such placeholder.
+        `placeholders`: those of the services; for a prepare step also the server's port, if it
+        runs. TrialFailed if it cannot be started, AgentError if the plan has no such process here
+        or no such placeholder.
         """
         trial = self._trial(trial_id)
         program = trial.program(name)
         if program is None or program.on != self._plan.me:
             raise AgentError(f"the plan of this host has no process {name} of trial {trial_id}")
-        _check_placeholders(trial, placeholders)
+        _check_placeholders(trial, program, placeholders)
         failed = self._failed_builds.get(trial.tree)
         if failed is not None:
             raise TrialFailed("build_failed", failed.message, failed.output)
@@ -129,13 +138,43 @@ class LocalHost:
     def prepare(self, trial_id: str) -> dict[str, Any]:
         """Create the folder of the trial with its files; return ENVIRONMENT of protocol.py."""
         trial = self._trial(trial_id)
-        self.sandbox.open(trial.tree)
+        self._data.open(trial)
         folder = self._step.trial(trial.id)
         remove_tree(folder)
         folder.mkdir(parents=True)
-        for name, text in trial.files.items():
-            write_bytes(folder / name, text.encode())
+        for path, text in trial.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text.encode())
+        self.sandbox.copy_files(folder / FILES)
         return self.measure_environment()
+
+    def find_prepared(self, trial_id: str, number: int) -> Optional[float]:
+        """Return how long a prepare step took whose data exist; None if it has to run."""
+        trial = self._trial(trial_id)
+        return self._data.find(trial.prepare[number], trial.tree)
+
+    def end_prepare_step(self, trial_id: str, number: int, seconds: float) -> None:
+        """Record that the prepare step succeeded."""
+        trial = self._trial(trial_id)
+        self._data.end(trial.prepare[number], trial.tree, seconds)
+
+    def renew_trial_data(self) -> None:
+        """Empty {trial_data}."""
+        self._data.renew_trial_data()
+
+    def build_placeholders(self, trial: Trial) -> dict[str, str]:
+        """Return the placeholders of a trial that all its processes on this host share."""
+        folder = self._step.trial(trial.id)
+        return {
+            **list_tls_placeholders(self._step, self._plan),
+            "python": sys.executable,
+            "bind": self._address,
+            "trial_dir": str(folder),
+            "files": str(folder / FILES),
+            "tree": str(get_tree_dir(self._step.root, trial.tree)),
+            **installs.build_placeholders(self._step.root, trial.tree),
+            **self._data.placeholders(trial),
+        }
 
     def measure_environment(self) -> dict[str, Any]:
         """Return ENVIRONMENT of protocol.py."""
@@ -162,43 +201,41 @@ class LocalHost:
         return trial
 
     @staticmethod
-    def _resolve_working_dir(tree: Path, server: Server) -> Path:
+    def _resolve_working_dir(tree: Path, program: Union[Server, PrepareStep]) -> Path:
         try:
-            return resolve_working_dir(tree, server.working_dir)
+            return resolve_working_dir(tree, program.working_dir)
         except BadArgument as error:
-            raise TrialFailed("server_did_not_start", error.message) from error
+            raise TrialFailed(_choose_start_code(program), error.message) from error
 
     def _start(
         self,
         trial: Trial,
-        program: Union[Server, Service],
+        program: Program,
         name: str,
-        service_placeholders: Mapping[str, str],
+        lead_placeholders: Mapping[str, str],
     ) -> TrialProcess:
         folder = self._step.trial(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
-        port = find_free_port(self._address, program.port)
+        is_step = isinstance(program, PrepareStep)
+        port = 0 if is_step else find_free_port(self._address, program.port)
         tree = get_tree_dir(self._step.root, trial.tree)
         placeholders = {
-            **service_placeholders,
-            **list_tls_placeholders(self._step, self._plan),
-            "python": sys.executable,
-            "port": str(port),
-            "bind": self._address,
-            "trial_dir": str(folder),
-            "tree": str(tree),
-            **installs.build_placeholders(self._step.root, trial.tree),
+            **lead_placeholders,
+            **({} if is_step else {"port": str(port)}),
+            **self.build_placeholders(trial),
             **self.sandbox.placeholders(),
         }
         argv = fill_placeholders(program.argv, placeholders)
         env = fill_variables(program.env, placeholders, self._plan.secrets)
         output = ProcessOutput(folder / log_name(name), "wb", self._plan.secrets.redactor)
-        if isinstance(program, Server):
+        if not isinstance(program, Service):
             cwd = self._resolve_working_dir(tree, program)
         else:  # A service may run on a host without a build.
             cwd = tree if tree.is_dir() else self.sandbox.cwd(folder)
         env = {**self.sandbox.environment(trial.tree), **env}
         own = build_child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
+        if isinstance(program, PrepareStep):
+            self._data.begin(program, trial.tree)
         child = _spawn(argv, own, cwd, output, program, name, self.sandbox.account)
         process = TrialProcess(name, child, self._address, port, output)
         process.argv = argv
@@ -209,13 +246,15 @@ def log_name(process: str) -> str:
     return f"{process.replace(':', '-')}.log"
 
 
-def _check_placeholders(trial: Trial, placeholders: Mapping[str, str]) -> None:
+def _check_placeholders(trial: Trial, program: Program, placeholders: Mapping[str, str]) -> None:
     """Accept from the lead only placeholders of the plan, and only addresses and ports."""
     names = {
         f"{service.name}_{kind}"
         for service in trial.services
         for kind in ("host", "port", "addresses")
     }
+    if isinstance(program, PrepareStep):
+        names.add("port")
     for key, value in placeholders.items():
         if key not in names or not isinstance(value, str) or not _SERVICE_VALUE.match(value):
             raise AgentError(f"{key!r} = {value!r} is not a placeholder of trial {trial.id}")
@@ -226,7 +265,7 @@ def _spawn(
     env: Mapping[str, str],
     cwd: Path,
     output: ProcessOutput,
-    program: Union[Server, Service],
+    program: Program,
     name: str,
     account: Optional[Account],
 ) -> Child:
@@ -244,5 +283,12 @@ def _spawn(
                 account=account,
             )
         except OSError as error:
-            code = "server_did_not_start" if name == SERVER else "service_not_ready"
+            code = _choose_start_code(program)
             raise TrialFailed(code, f"{argv[0]!r} cannot be started: {error}") from error
+
+
+def _choose_start_code(program: Program) -> str:
+    """Return the code of a program that cannot be started."""
+    if isinstance(program, PrepareStep):
+        return "prepare_failed"
+    return "server_did_not_start" if isinstance(program, Server) else "service_not_ready"

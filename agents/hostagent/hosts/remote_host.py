@@ -115,6 +115,19 @@ class RemoteHost:
     def prepare(self, trial_id: str) -> dict[str, Any]:
         return self._follower.call("prepare", self._heartbeat, trial=trial_id)
 
+    def find_prepared(self, trial_id: str, number: int) -> Optional[float]:
+        found = self._follower.call("find_prepared", self._heartbeat, trial=trial_id, step=number)
+        seconds: Optional[float] = found["seconds"]
+        return seconds
+
+    def end_prepare_step(self, trial_id: str, number: int, seconds: float) -> None:
+        self._follower.call(
+            "end_prepare_step", self._heartbeat, trial=trial_id, step=number, seconds=seconds
+        )
+
+    def renew_trial_data(self) -> None:
+        self._follower.call("renew_trial_data", self._heartbeat)
+
     def measure_environment(self) -> dict[str, Any]:
         return self._follower.call("measure_environment", self._heartbeat)
 

@@ -21,12 +21,14 @@ from ..paths import StepDir
 from ..platform.linux.tuning import apply_tuning
 from ..platform.orphans import kill_orphans
 from ..platform.processes import adopt_orphans, kill_descendants
+from ..sandbox.data_folders import DataFolders
 from ..sandbox.directories import Sandbox
 from ..sandbox.tls_files import write_tls
 from ..step.journal import Journal
 from ..step.keepalive import Keepalive
 from ..step.plan import Build, Plan, Trial
 from ..trials.poll_pause import PollPause
+from ..trials.prepare_runner import PrepareRunner
 from ..trials.quiet_wait import QuietWait
 from ..trials.trial_progress import TrialProgress
 from ..trials.trial_runner import run_trial
@@ -42,11 +44,14 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
     write_tls(step, plan)
     sandbox = Sandbox(step, plan)
     sandbox.close_all()
+    data = DataFolders(step, sandbox)
+    data.remove_others()
     try:
         with _tune_host(step, plan, journal):
-            _run_plan(step, plan, journal, sandbox)
+            _run_plan(step, plan, journal, sandbox, data)
     finally:
         kill_descendants()
+        data.remove_trial_data()
         sandbox.close()
 
 
@@ -66,10 +71,12 @@ def _tune_host(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
         journal.append("untuned")
 
 
-def _run_plan(step: StepDir, plan: Plan, journal: Journal, sandbox: Sandbox) -> None:
+def _run_plan(
+    step: StepDir, plan: Plan, journal: Journal, sandbox: Sandbox, data: DataFolders
+) -> None:
     keepalive = Keepalive(step, plan.silence_s)
     failed_builds: dict[str, BuildFailed] = {}
-    local_host = LocalHost(step, plan, failed_builds, sandbox)
+    local_host = LocalHost(step, plan, failed_builds, sandbox, data)
     builder = RoundBuilds(step, plan, journal, failed_builds, sandbox)
     if plan.is_lead:
         all_hosts = AllHosts(local_host, step, plan, keepalive)
@@ -85,8 +92,9 @@ def _run_trials(
     all_hosts: AllHosts, plan: Plan, journal: Journal, failed_builds: dict[str, BuildFailed]
 ) -> None:
     pause, quiet_wait = PollPause(), QuietWait(all_hosts)
+    prepare = PrepareRunner(all_hosts, pause)
     for trial, following in zip_longest(plan.trials, plan.trials[1:]):
-        task = TrialTask(all_hosts, trial, journal, failed_builds, pause, quiet_wait)
+        task = TrialTask(all_hosts, trial, journal, failed_builds, pause, quiet_wait, prepare)
         task.run(following)
 
 
@@ -150,6 +158,7 @@ class TrialTask:
         failed_builds: dict[str, BuildFailed],
         pause: PollPause,
         quiet_wait: QuietWait,
+        prepare: PrepareRunner,
     ) -> None:
         self._all_hosts = all_hosts
         self._trial = trial
@@ -157,6 +166,7 @@ class TrialTask:
         self._failed_builds = failed_builds
         self._pause = pause
         self._quiet_wait = quiet_wait
+        self._prepare = prepare
 
     def run(self, following: Optional[Trial]) -> None:
         """Run the trial unless its result exists; only Aborted ends more than the trial.
@@ -187,7 +197,7 @@ class TrialTask:
         try:
             self._require_build()
             progress = TrialProgress(self._trial, self._journal, self._pause)
-            run_trial(self._all_hosts, self._trial, self._quiet_wait, progress)
+            run_trial(self._all_hosts, self._trial, self._quiet_wait, self._prepare, progress)
         except TrialFailed as failed:
             return self._blame_full_disk(failed) or failed
         except Aborted:

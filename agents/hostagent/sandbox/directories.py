@@ -7,6 +7,7 @@ which the same user has made. Without a separate user no permission is changed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import stat
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Optional
 
 from ..files import remove_tree
-from ..paths import SCRATCH, StepDir, build_dir, install_dir, read_install_name
+from ..paths import DATA, SCRATCH, StepDir, build_dir, install_dir, read_install_name
+from ..protocol import FILES
 from ..step.plan import Plan
 from .tls_files import list_tls_placeholders
 from .user import Account, find_account
 
 #: Next to a tree: the home of all commands and processes of the tree.
 HOME = "home"
-_KINDS = ("builds", "installs")
+_KINDS = ("builds", "installs", DATA)
 #: The mode of a folder that the user may traverse but not list; and of all others.
 _TRAVERSABLE, _CLOSED = 0o710, 0o700
 
@@ -59,15 +61,18 @@ class Sandbox:
     def close(self) -> None:
         """Close the open directories, and remove the scratch folder."""
         while self._open:
-            self._open.pop().chmod(_CLOSED)
+            with contextlib.suppress(FileNotFoundError):  # the data of a trial are removed with it
+                self._open.pop().chmod(_CLOSED)
         if self.account is not None:
             remove_tree(self._scratch)
 
-    def open(self, tree: str) -> None:
-        """Open the build of this tree and its install only; create a new scratch folder."""
+    def open(self, tree: str, *folders: Path) -> None:
+        """Open the build of this tree, its install and these folders only; create a new scratch
+        folder.
+        """
         installed = read_install_name(self._root, tree)
         install = [] if installed is None else [install_dir(self._root, installed)]
-        self._open_only(build_dir(self._root, tree), *install)
+        self._open_only(build_dir(self._root, tree), *install, *folders)
 
     def open_install(self, name: str) -> None:
         """Open this install only, for its steps; create a new scratch folder."""
@@ -84,6 +89,12 @@ class Sandbox:
         for name, path in self._tls.items():
             shutil.copyfile(path, self._scratch / f"{name}.pem")
         self.give(self._scratch)
+
+    def copy_files(self, folder: Path) -> None:
+        """Copy the files of a definition to where the user may read them."""
+        if self.account is not None and folder.is_dir():
+            shutil.copytree(folder, self._scratch / FILES)
+            self.give(self._scratch / FILES)
 
     def give_checkout(self, tree: Path) -> None:
         """Give a new checkout to the user, with a home next to it."""
@@ -152,7 +163,7 @@ class Sandbox:
         if self.account is None:
             return {}
         tls = {name: str(self._scratch / f"{name}.pem") for name in self._tls}
-        return {"trial_dir": str(self._scratch), **tls}
+        return {"trial_dir": str(self._scratch), "files": str(self._scratch / FILES), **tls}
 
     def environment(self, tree: Optional[str]) -> dict[str, str]:
         """Return HOME and TMPDIR: the home next to the tree, or the scratch folder without one."""

@@ -28,6 +28,11 @@ class SecretName(NamedTuple):
 Environment = Mapping[str, Union[str, SecretName]]
 
 
+def get_prepare_name(number: int) -> str:
+    """Return the name of the process of a prepare step; `number`: from 0."""
+    return f"prepare:{number + 1}"
+
+
 class Limits(NamedTuple):
     """None = no limit. `cpu_quota` is in CPUs: 0.5 is half of one."""
 
@@ -165,6 +170,32 @@ class Service(NamedTuple):
         return tuple(f"service:{self.name}:{n}" for n in range(1, self.processes + 1))
 
 
+class PrepareStep(NamedTuple):
+    """A command that prepares data, on the host of the server and within the server's limits.
+
+    `each`: it runs once per "job", "commit" or "trial". `after`: it runs after the "build", the
+    "services" or the "server". `key` identifies the step with all that it depends on.
+    """
+
+    on: str
+    key: str
+    argv: tuple[str, ...]
+    env: Environment
+    working_dir: Optional[str]
+    limits: Limits
+    timeout_s: float
+    each: str
+    after: str
+
+    @property
+    def port(self) -> None:
+        """Return None: it does not listen."""
+
+
+#: A process of a trial.
+Program = Union[Server, Service, PrepareStep]
+
+
 class Load(NamedTuple):
     """`warmup_s`: rows that start before it are warm-up. `kind`: primer, warmup or measure.
 
@@ -217,7 +248,7 @@ class Tool(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """`files`: by name, the texts that are written into the trial's folder before its start.
+    """`files`: by path, the texts that are written into the trial's folder before its start.
 
     `path`: by host, the first folders on the PATH of its processes.
     """
@@ -230,6 +261,7 @@ class Trial(NamedTuple):
     ready: Ready
     checks: tuple[Check, ...]
     services: tuple[Service, ...]
+    prepare: tuple[PrepareStep, ...]
     loads: tuple[Load, ...]
     search: Optional[Search]
     files: Mapping[str, str]
@@ -259,10 +291,13 @@ class Trial(NamedTuple):
             return None
         return frozenset(cpu for cpus in held for cpu in cpus)
 
-    def program(self, process: str) -> Optional[Union[Server, Service]]:
-        """Return the server or service of a process; None if the trial has no such process."""
+    def program(self, process: str) -> Optional[Program]:
+        """Return the program of a process; None if the trial has no such process."""
         if process == SERVER:
             return self.server
+        for number, step in enumerate(self.prepare):
+            if process == get_prepare_name(number):
+                return step
         return next(
             (service for service in self.services if process in service.process_names), None
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import AgentError, BadPlan
 from ..paths import build_dir, check_id, get_repository, resolve_below
-from ..protocol import SCHEMA, WHOLE_COMMIT
+from ..protocol import FILES, SCHEMA, WHOLE_COMMIT
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, QuietRule, Source, Submodule, Tls, Trial
 from .trial_parser import (
@@ -43,6 +43,7 @@ def load_plan(path: Path, root: Path) -> Plan:
 
 def _plan(node: Node) -> Plan:
     hosts = {label: _parse_host(item) for label, item in node["hosts"].fields().items()}
+    texts = node["texts"].mapping()
     labels = tuple(hosts)
     return Plan(
         job=node["job"].text(),
@@ -57,7 +58,7 @@ def _plan(node: Node) -> Plan:
         tls=node["tls"].optional(_parse_tls),
         quiet=_parse_quiet_rule(node["quiet"]),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
-        trials=tuple(parse_trial(item, labels) for item in node["trials"].items()),
+        trials=tuple(parse_trial(item, labels, texts) for item in node["trials"].items()),
     )
 
 
@@ -197,6 +198,7 @@ def _check_trial(trial: Trial, root: Path) -> None:
     build_dir(root, trial.tree)
     for service in trial.services:
         check_id(service.name)
-    for name in trial.files:
-        if _RESERVED.match(check_id(name)):
-            raise BadPlan(f"{trial.id}: a file cannot be called {name!r}, as the agent writes that")
+    for path in trial.files:
+        resolve_below(root, path)
+        if not path.startswith(f"{FILES}/") and _RESERVED.match(check_id(path)):
+            raise BadPlan(f"{trial.id}: a file cannot be called {path!r}, as the agent writes that")

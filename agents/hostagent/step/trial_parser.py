@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional, Union
 
@@ -17,6 +18,7 @@ from .plan import (
     Limits,
     Load,
     Objective,
+    PrepareStep,
     Ready,
     Search,
     SecretName,
@@ -29,6 +31,8 @@ from .plan import (
 _KINDS = ("primer", "warmup", "measure")
 _PROTOCOLS = ("h1", "h2", "h3", "grpc")
 _OPS = ("<", "<=", ">", ">=")
+_EACH = ("job", "commit", "trial")
+_AFTER = ("build", "services", "server")
 _EXPECTED = ("text", "length", "sha256", "matches")
 
 
@@ -53,20 +57,25 @@ def parse_environment(node: Node) -> dict[str, Union[str, SecretName]]:
     }
 
 
-def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
-    """Return the checked trial; BadPlan names the path in the plan and the expectation."""
+def parse_trial(node: Node, labels: tuple[str, ...], texts: Mapping[str, str]) -> Trial:
+    """Return the checked trial; BadPlan names the path in the plan and the expectation.
+
+    `texts`: those of the plan, by their hashes.
+    """
+    server = _parse_server(node["server"], labels)
     trial = Trial(
         id=node["id"].text(),
         tree=node["tree"].text(),
         commit=node["commit"].text(),
         path=_parse_path(node["path"], labels),
-        server=_parse_server(node["server"], labels),
+        server=server,
         ready=_parse_ready(node["ready"], ("h1", "h2", "grpc")),
         checks=tuple(map(_check, node["checks"].items())),
         services=_parse_services(node["services"], labels),
+        prepare=tuple(_parse_prepare_step(item, server) for item in node["prepare"].items()),
         loads=tuple(map(_load, node["loads"].items())),
         search=node["search"].optional(_search),
-        files=node["files"].mapping(),
+        files={path: _find_text(item, texts) for path, item in node["files"].fields().items()},
         tool=_parse_tool(node["tool"]),
         cooldown_s=node["cooldown_s"].number(),
         expected_s=node["expected_s"].number(),
@@ -76,6 +85,13 @@ def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
             f"trial {trial.id}: expected a load of kind 'measure', and with a search exactly one"
         )
     return trial
+
+
+def _find_text(node: Node, texts: Mapping[str, str]) -> str:
+    name = node.text()
+    if name not in texts:
+        raise node.wrong("a hash of plan.texts")
+    return texts[name]
 
 
 def _parse_choice(node: Node, known: tuple[str, ...], name: str = "") -> str:
@@ -136,6 +152,20 @@ def _parse_service(node: Node, labels: tuple[str, ...]) -> Service:
     if service.processes > 1 and service.port is not None:
         raise node["port"].wrong("null, as there are several processes")
     return service
+
+
+def _parse_prepare_step(node: Node, server: Server) -> PrepareStep:
+    return PrepareStep(
+        on=server.on,
+        key=node["key"].text(),
+        argv=node["argv"].texts(),
+        env=parse_environment(node["env"]),
+        working_dir=parse_working_dir(node["working_dir"]),
+        limits=server.limits,
+        timeout_s=_parse_positive(node["timeout_s"]),
+        each=_parse_choice(node["each"], _EACH),
+        after=_parse_choice(node["after"], _AFTER),
+    )
 
 
 def _parse_ready(node: Node, protocols: tuple[str, ...]) -> Ready:

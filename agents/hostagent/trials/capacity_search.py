@@ -36,6 +36,8 @@ def search(context: PassContext, wanted: Search, record: PassRecord) -> dict[str
     rates = CapacitySearch(wanted.low, wanted.high, wanted.max_probes, wanted.confirmations)
     probes: list[ProbeRecord] = []
     while (rate := rates.next_rate()) is not None:
+        if probes:
+            context.all_hosts.renew_trial_data()
         probe = _measure_probe(context._replace(rate=rate), wanted, record, rate)
         probes.append(probe)
         rates.add_probe(rate, probe.verdict.passed)

@@ -11,6 +11,7 @@ from ..load.load_output import LoadFiles
 from ..load.load_runner import LoadOutcome, run_load
 from ..platform.processes import Child
 from ..step.plan import Load, Trial
+from .prepare_runner import PrepareRunner
 from .trial_progress import TrialProgress
 
 
@@ -21,6 +22,7 @@ class PassContext(NamedTuple):
     trial: Trial
     tool: Path
     progress: TrialProgress
+    prepare: PrepareRunner
     rate: Optional[float] = None
 
     @property

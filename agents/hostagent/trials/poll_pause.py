@@ -32,6 +32,10 @@ class PollPause:
         if trial:
             self._ends += self._start_s
 
+    def exclude(self, seconds: float) -> None:
+        """Leave out this part of the start, which the next trial does not repeat."""
+        self._began += seconds
+
     def begin_loads(self, trial: Trial) -> None:
         """The loads of the trial start now; polls pause until their end."""
         now = time.monotonic()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import Aborted, TrialFailed, UnderLoad
@@ -11,7 +11,7 @@ from ..hosts.all_hosts import AllHosts, AnyProcess
 from ..platform.limits import describe_exit
 from ..platform.ports import format_host
 from ..sandbox.tls_files import get_ca_file
-from ..step.plan import SERVER, Service, Trial
+from ..step.plan import SERVER, Server, Service, Trial
 from .readiness import NotReady, await_ready
 
 #: Another program may take a port between the kernel's choice and the start of the process.
@@ -21,6 +21,9 @@ _SERVER_CODES = {
     "wrong": "wrong_answer",
     "silent": "server_not_ready",
 }
+
+
+Prepare = Callable[[str, Mapping[str, str]], None]
 
 
 class TrialProcesses:
@@ -60,19 +63,22 @@ class TrialProcesses:
 
 
 @contextlib.contextmanager
-def run_processes(all_hosts: AllHosts, trial: Trial) -> Iterator[TrialProcesses]:
+def run_processes(all_hosts: AllHosts, trial: Trial, prepare: Prepare) -> Iterator[TrialProcesses]:
     """Start all processes of the trial, wait until each is ready, and stop them after the block.
 
+    `prepare` runs the prepare steps after the build, the services and the server.
     When the whole step ends (Aborted), they are not stopped here: `run_round` kills all processes.
     """
     processes = TrialProcesses()
     try:
+        prepare("build", {})
         for service in trial.services:
             processes.placeholders.update(_start_service(all_hosts, trial, service, processes))
-        processes.running.append(
-            _start_until_ready(all_hosts, trial, SERVER, processes.placeholders)
-        )
-        processes.build = all_hosts.check_build(trial, processes.server)
+        prepare("services", processes.placeholders)
+        server = _start_until_ready(all_hosts, trial, SERVER, processes.placeholders)
+        processes.running.append(server)
+        processes.build = all_hosts.check_build(trial, server)
+        prepare("server", {**processes.placeholders, "port": str(server.port)})
         yield processes
     except Aborted:
         raise
@@ -106,7 +112,7 @@ def _start_until_ready(
     all_hosts: AllHosts, trial: Trial, name: str, placeholders: Mapping[str, str]
 ) -> AnyProcess:
     program = trial.program(name)
-    assert program is not None
+    assert isinstance(program, (Server, Service))
     ready = program.ready if isinstance(program, Service) else trial.ready
     for _ in range(STARTS):
         process = all_hosts.start(trial, name, placeholders)

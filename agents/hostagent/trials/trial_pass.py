@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
-from ..builds import installs
 from ..http.answers import AFTER, BEFORE, AnswerLog
 from ..load.load_output import LoadFiles, check_exit_code, get_measured_files, get_unmeasured_files
 from ..load.load_runner import LoadOutcome
-from ..paths import get_tree_dir
 from ..platform.ports import format_host
 from ..platform.processes import Child
-from ..sandbox.tls_files import list_tls_placeholders
 from ..step.plan import Load
 from .answer_sampler import AnswerSampler
 from .pass_context import PassContext
+from .prepare_runner import Prepared
 from .services import TrialProcesses, run_processes
 from .trial_checks import TrialChecks
 
@@ -67,6 +64,7 @@ class PassRecord:
     limits: dict[str, Any] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
     loads: list[LoadRecord] = field(default_factory=list)
+    prepared: dict[int, Prepared] = field(default_factory=dict)
 
 
 def run_pass(context: PassContext, record: PassRecord) -> None:
@@ -75,7 +73,11 @@ def run_pass(context: PassContext, record: PassRecord) -> None:
     Raises TrialFailed otherwise; UnderLoad if the measured processes failed under load.
     """
     context.report_phase("starting")
-    with run_processes(context.all_hosts, context.trial) as processes:
+
+    def prepare(after: str, placeholders: Mapping[str, str]) -> None:
+        context.prepare.run(context.trial, after, placeholders, context.progress, record.prepared)
+
+    with run_processes(context.all_hosts, context.trial, prepare) as processes:
         record.port, record.server_argv = processes.server.port, processes.server.argv
         record.port_checked = processes.server.port_checked
         record.build = processes.build
@@ -105,12 +107,8 @@ def _list_placeholders(context: PassContext, processes: TrialProcesses) -> dict[
     rate = {} if context.rate is None else {"probe_rate": f"{context.rate:.15g}"}
     return {
         **processes.placeholders,
-        **list_tls_placeholders(context.all_hosts.step, context.all_hosts.plan),
-        "python": sys.executable,
+        **context.all_hosts.build_placeholders(context.trial),
         "tool": str(context.tool),
-        "trial_dir": str(context.folder),
-        "tree": str(get_tree_dir(context.all_hosts.step.root, context.trial.tree)),
-        **installs.build_placeholders(context.all_hosts.step.root, context.trial.tree),
         "port": str(server.port),
         "bind": server.address,
         "address": format_host(server.address),

@@ -32,6 +32,12 @@ class TrialProgress:
         quiet_s = self._pause.left_s()
         self._journal.append("phase", trial=self._trial.id, phase=phase, quiet_s=quiet_s)
 
+    def report_prepared(self, step: int, each: str, seconds: float) -> None:
+        """A prepare step has succeeded; `step`: its number from 1."""
+        self._journal.append(
+            "prepared", trial=self._trial.id, step=step, each=each, seconds=seconds
+        )
+
     def report_busy_host(self, label: str, environment: Mapping[str, Any]) -> None:
         """The trial waits, because others use this host."""
         self._journal.append(

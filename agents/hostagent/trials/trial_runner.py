@@ -13,19 +13,25 @@ from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
 from .pass_context import PassContext
+from .prepare_runner import PrepareRunner
 from .quiet_wait import QuietWait
 from .trial_pass import PassRecord, run_pass
 from .trial_progress import TrialProgress
 
 
 def run_trial(
-    all_hosts: AllHosts, trial: Trial, quiet_wait: QuietWait, progress: TrialProgress
+    all_hosts: AllHosts,
+    trial: Trial,
+    quiet_wait: QuietWait,
+    prepare: PrepareRunner,
+    progress: TrialProgress,
 ) -> None:
     """Run the trial and write its files, result.json last; TrialFailed if it has no result."""
     hosts = quiet_wait.prepare(trial, progress)
     progress.begin()
     started_at = time.time()
-    context = PassContext(all_hosts, trial, find_tool(all_hosts.step.root, trial.tool), progress)
+    tool = find_tool(all_hosts.step.root, trial.tool)
+    context = PassContext(all_hosts, trial, tool, progress, prepare)
     record = PassRecord()
     if trial.search is None:
         search_result = None
@@ -58,6 +64,9 @@ def _build_result(context: PassContext, record: PassRecord, started_at: float) -
         "build": dict(record.build),
         "server_argv": record.server_argv,
         "server_exit": None,
+        "prepare": [
+            prepared.as_json(number) for number, prepared in sorted(record.prepared.items())
+        ],
         "checks": record.checks,
         "loads": [loaded.as_json() for loaded in record.loads],
         "limits": record.limits,

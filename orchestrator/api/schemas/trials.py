@@ -15,8 +15,10 @@ from orchestrator.api.schemas.common import (
     build_case_out,
     build_commit_out,
 )
+from orchestrator.benchmarks.prepare_steps import After, Each
 from orchestrator.loadtools.metrics import Metric, describe_latency_model
 from orchestrator.loadtools.model import Model
+from orchestrator.measurements.prepare_steps import read_prepared_steps
 from orchestrator.measurements.prices import Cost
 from orchestrator.measurements.run_numbers import select_primary_values
 from orchestrator.measurements.selectors import ArtifactInfo, LoadSummary, TrialDetails
@@ -97,6 +99,20 @@ class CostOut(Schema):
     reason: str
 
 
+class PrepareStepOut(Schema):
+    """A prepare step that the trial needed. `step`: its number in the definition, from 1.
+
+    `runs`: how often the trial ran it; 0 if an earlier trial did. `seconds`: of its last run.
+    """
+
+    step: int
+    run: str
+    each: Each
+    after: After
+    seconds: float
+    runs: int
+
+
 class ArtifactOut(Schema):
     name: str
     size: int
@@ -117,6 +133,7 @@ class TrialOut(TrialSummaryOut):
     measurements: list[MeasurementOut]
     loads: list[LoadOut]
     costs: list[CostOut]
+    prepare: list[PrepareStepOut]
     provenance: dict[str, Any]
     artifacts: list[ArtifactOut]
     removed: list[str]
@@ -164,6 +181,10 @@ def build_trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
                 reason=cost.reason,
             )
             for cost in costs
+        ],
+        prepare=[
+            PrepareStepOut(**step.model_dump())
+            for step in read_prepared_steps(trial.provenance.get("prepare"))
         ],
         provenance=details.trial.provenance,
         artifacts=[_build_artifact_out(details.trial, artifact) for artifact in details.artifacts],

@@ -23,6 +23,7 @@ from orchestrator.measurements.distributions import (
     read_percentiles,
 )
 from orchestrator.measurements.environment import build_environments, list_applied_limits
+from orchestrator.measurements.prepare_steps import read_prepared_steps
 from orchestrator.measurements.prices import list_costs
 from orchestrator.measurements.selectors import TrialDetails, load_artifact, load_trial_details
 from orchestrator.measurements.trial_files import Facts, load_result, load_rows
@@ -46,7 +47,7 @@ from orchestrator.web.trials.environment import build_host_environments
 _SHOWN_SEPARATELY = frozenset(
     {
         "argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "answers",
-        "protocol",
+        "protocol", "prepare",
     }
 )  # fmt: skip
 #: Default percentiles of a distribution.
@@ -73,6 +74,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "provenance": record.provenance,
         "rest": rest,
         "limits": list_applied_limits(record),
+        "prepare_steps": read_prepared_steps(record.provenance.get("prepare")),
         "snapshot": record.job.snapshot,
         "fact_groups": group_facts(record.job.snapshot.facts) if record.job.snapshot else [],
         "label": LATENCY_LABELS[details.model] if details.model else None,

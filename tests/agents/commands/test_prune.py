@@ -75,6 +75,14 @@ def test_prune_removes_what_was_not_used_for_days(root: Path) -> None:
     assert size_left == measure_size(root)
 
 
+def test_prune_removes_the_data_of_prepare_steps(root: Path) -> None:
+    put(root, "data/old", days=40)
+    put(root, "data/new", days=1)
+    removed, _ = remove_old_items(root, keep_days=30)
+    assert removed == ["data/old"]
+    assert "data/new" in left(root)
+
+
 def test_prune_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
     limit = measure_size(root) - 100 * KB
     removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=limit)

@@ -20,6 +20,7 @@ from tests.agents.support import (
     a_load,
     a_plan,
     a_server,
+    a_step,
     a_tool,
     a_trial,
     an_install,
@@ -89,6 +90,45 @@ def nothing_is_left(host: AgentHost, tree: Path) -> None:
     for kind in ("builds", "installs"):
         for folder in (host.root / kind).iterdir():
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+#: Runs as the user of the first argument, and can access the data of its own commit only.
+PREPARING = """
+import os, sys
+assert os.getuid() == int(sys.argv[1])
+for name in ("c0ffee-r", "0ther-r"):
+    path = "{commit_data}/../../j1.commit-" + name + "/content"
+    assert os.access(path, os.R_OK) == (name in "{commit_data}"), path
+assert not os.access("{commit_data}/../..", os.R_OK)
+open("{commit_data}/own", "x").close()
+open("{job_data}/x", "a").write(open("{files}/a.txt").read())
+"""
+
+
+def test_prepare_steps_run_as_the_user_and_their_data_are_closed_afterwards(
+    host: AgentHost,
+) -> None:
+    """Two commits share the data of the job, and see nothing of the other's."""
+    step = a_step(PREPARING, each="commit")
+    step["argv"].append(str(WHO.pw_uid))
+    of_job = a_step("pass", each="job")
+    texts = {"h": "text"}
+    trial = a_trial(host.send_tool(), prepare=[of_job, step], files={"files/a.txt": "h"})
+    host.send_source({"server.py": SERVER.format(extra="")})
+    second = a_build(id="0ther-r", commit="0ther", tree=BEFORE)
+    second["source"] = {"archive": "sources/0ther.tar.gz"}
+    trials = [trial, {**trial, "id": "t2", "tree": BEFORE, "commit": "0ther"}]
+    ended = run(host, *trials, builds=[a_build(), second], texts=texts)
+    assert len(ended.named("trial_done")) == 2, ended.events[-2]
+    assert (host.root / "data/j1/content/x").read_text() == "texttext"
+    for folder in (host.root / "data").iterdir():
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.stat().st_uid == os.getuid()
+    assert not (host.root / "scratch").exists()
+    # The data of another user are not used.
+    again = run(host, {**trial, "id": "t3"}, texts=texts, run_as=None, step="a1-r2")
+    assert again.only("trial_failed")["code"] == "prepare_failed"
+    assert (host.root / "data/j1/content").stat().st_uid == os.getuid()
 
 
 def test_builds_and_installs_belong_to_the_user_and_become_read_only(

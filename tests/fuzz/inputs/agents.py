@@ -31,7 +31,7 @@ from orchestrator.dispatch.tools import locate_tool
 from orchestrator.fleet.facts import compare_facts, extract_profile_fields, find_contradictions
 from orchestrator.transport.base import CommandResult
 from orchestrator.transport.fake import FakeTransport
-from tests.agents.support import a_plan, a_search, a_trial, an_install
+from tests.agents.support import a_plan, a_search, a_step, a_trial, an_install
 from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value
 from tests.fuzz.inputs.target import Target
 
@@ -78,6 +78,8 @@ def _plans() -> list[bytes]:
         a_plan(searching, builds=[an_install(steps=[["make", "x"]], files=["a.txt"])]),
         a_plan(trial, hosts={"a": {"address": "10.0.0.1", "port": None},
                              "b": {"address": "10.0.0.2", "port": 9}}, secret="ab" * 32),
+        a_plan(a_trial("tools/fake", prepare=[a_step("pass")], files={"files/a/b.txt": "ab"}),
+               texts={"ab": "text"}),
         a_plan(tls={"ca": "pem", "cert": None, "key": None}, tuning={"governor": "performance"}),
     )  # fmt: skip
     return [json.dumps(plan).encode() for plan in plans]

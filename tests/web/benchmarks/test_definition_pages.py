@@ -45,6 +45,20 @@ def test_a_definition_is_reviewed_without_saving(world: World, bob: Client) -> N
     assert Definition.objects.count() == 1
 
 
+def test_the_review_lists_files_and_prepare_steps(world: World, bob: Client) -> None:
+    more = (
+        'files: {seed.sql: "INSERT", "conf/<a>": ""}\n'
+        'prepare: [{run: [seed, "{files}/seed.sql"], each: job}, {run: [warm], after: server}]\n'
+    )
+    page = bob.post(reverse("benchmark-check"), {"source": CHANGED + more}).content.decode()
+    assert "files.conf/<a>" in get_text(page)
+    page = bob.post(
+        reverse("benchmark-check"), {"source": CHANGED + more.replace("<a>", "a")}
+    ).content.decode()
+    assert "Files seed.sql · conf/a" in get_text(page)
+    assert "seed each job, after the services warm each trial, after the server" in get_text(page)
+
+
 def test_a_definition_is_checked_without_scripts(world: World, alice: Client) -> None:
     for address in (reverse("benchmark", args=HELLO), reverse("benchmark-new")):
         data = {"source": CHANGED, "check": "1", "project": "server", "slug": "x"}

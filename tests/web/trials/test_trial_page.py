@@ -72,6 +72,23 @@ def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client)
     assert "request of the load after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
 
 
+def test_prepare_steps_and_their_durations_are_shown(trial: Trial, alice: Client) -> None:
+    step = {"step": 1, "run": "seed <rows>", "each": "job", "after": "services"}
+    steps = [
+        {**step, "seconds": 12.5, "runs": 0},
+        {**step, "step": 2, "each": "trial", "after": "server", "seconds": 0.25, "runs": 1},
+        {**step, "step": 3, "each": "trial", "after": "build", "seconds": 0.5, "runs": 9},
+    ]
+    assert "Prepare steps" not in page_text(alice, trial)
+    provenance(trial, prepare=steps)
+    text = page_text(alice, trial)
+    assert "1 seed <rows> job services 12.5 s in an earlier trial" in text
+    assert "2 seed <rows> trial server 250 ms in this trial" in text
+    assert "3 seed <rows> trial build 500 ms 9 times in this trial" in text
+    provenance(trial, prepare=[{**steps[0], "seconds": "soon"}])
+    assert "Prepare steps" not in page_text(alice, trial)
+
+
 def test_sampled_answers_and_their_notes_are_shown(trial: Trial, alice: Client) -> None:
     seen = {
         "check": "load", "when": "during", "count": 3, "problem": None, "protocol": "h1",
