@@ -321,10 +321,10 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 A failed build or a server that does not start fails the trials that need it; the others continue. A
 lost host ends the step on all hosts.
 
-TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 64 KiB), prepare.log
-(the output of prepare steps, at most 64 KiB), and for each
+TRIAL_FILES (on the lead): result.json (below), tool.stderr, server.log (tail, 64 KiB), and for each
 measured load tool.json (its report, as the reader wrote it) and rows.json (reduced rows, below);
-for the k-th load, from the second on, tool-k.json and rows-k.json.
+for the k-th load, from the second on, tool-k.json and rows-k.json. With prepare steps also
+prepare.log, their output of at most 64 KiB.
 
 result.json:
 
@@ -477,9 +477,9 @@ INFRASTRUCTURE_FAILURES = ("output_lost", "internal")
 #: The maximum of rows of a trial; a plan that would exceed it is refused.
 MAX_ROWS = 5_000_000
 
-TRIAL_FILES = (
-    "result.json", "tool.json", "tool.stderr", "rows.json", "server.log", "prepare.log",
-)  # fmt: skip
+TRIAL_FILES = ("result.json", "tool.json", "tool.stderr", "rows.json", "server.log")
+#: In addition, for a trial with prepare steps.
+PREPARE_LOG = "prepare.log"
 
 
 def load_files(n: int) -> tuple[str, str]:

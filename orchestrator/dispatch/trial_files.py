@@ -5,8 +5,8 @@ The plan determines the number of files, whatever the host reports. Their total 
 
 from collections.abc import Iterable
 
-from agents.hostagent.protocol import TRIAL_FILES, load_files
-from orchestrator.benchmarks.load_specs import count_measured_loads
+from agents.hostagent.protocol import PREPARE_LOG, TRIAL_FILES, load_files
+from orchestrator.benchmarks.load_specs import count_measured_loads, has_prepare_steps
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.errors import NotFoundError, PitwallError
 from orchestrator.core.untrusted_json import parse_json
@@ -33,9 +33,10 @@ def fetch_files(transport: Transport, folder: str, trial: Trial) -> dict[str, by
 
     TrialFilesError if there are more loads or bytes than allowed.
     """
-    names = [*TRIAL_FILES]
     fetched = _FetchedFiles(transport, f"{folder}/{trial.pk}")
-    fetched.add(names)
+    fetched.add(TRIAL_FILES)
+    if has_prepare_steps(read_spec(trial.job.run.definition)):
+        fetched.add([PREPARE_LOG])
     for number in range(1, _count_loads(fetched.files.get("result.json"), trial)):
         fetched.add(load_files(number))
     return fetched.files

@@ -12,12 +12,11 @@ from ..hosts.all_hosts import AllHosts, AnyProcess
 from ..hosts.local_host import LOG_BYTES, log_name
 from ..plain_text import strip_controls
 from ..platform.limits import describe_exit
+from ..protocol import PREPARE_LOG
 from ..step.plan import PrepareStep, Trial, get_prepare_name
 from .poll_pause import PollPause
 from .trial_progress import TrialProgress
 
-#: The file of a trial with the output of its steps.
-LOG = "prepare.log"
 POLL_S = 0.02
 #: The longest command in messages and results.
 _TEXT = 400
@@ -144,7 +143,7 @@ class PrepareRunner:
         folder = self._all_hosts.step.trial(trial.id)
         title = f"$ {' '.join(process.argv)}"[:_TEXT]
         output = read_tail_bytes(folder / log_name(name), LOG_BYTES)
-        append_bytes(folder / LOG, title.encode() + b"\n" + output, limit=LOG_BYTES)
+        append_bytes(folder / PREPARE_LOG, title.encode() + b"\n" + output, limit=LOG_BYTES)
 
 
 def _get_scope(trial: Trial, step: PrepareStep) -> tuple[str, str]:
