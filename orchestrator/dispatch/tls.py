@@ -82,7 +82,8 @@ def _needs_tls(spec: Spec) -> bool:
     for env in (
         spec.subject.env,
         load.env,
-        *(each.env for each in (*spec.services.values(), *spec.prepare)),
+        *(service.env for service in spec.services.values()),
+        *(step.env for step in spec.prepare),
     ):
         texts += select_texts(env).values()
     for service in spec.services.values():

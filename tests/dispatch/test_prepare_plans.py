@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.benchmarks.secret_names import list_secret_names
+from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch.job_hosts import JobHosts
+from orchestrator.dispatch.processes import build_prepare_steps
 from orchestrator.dispatch.rounds import SILENCE_S, build_round_plans
+from orchestrator.dispatch.tls import needs_tls
 from orchestrator.runs.models import Job
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas
@@ -47,6 +51,19 @@ def test_steps_have_the_environment_of_the_subject_as_far_as_it_is_known(job: Jo
     assert migrate["env"] == {"DB": "{db_addresses}", "MODE": "slow"}
     assert warm["env"] == {"DB": "{db_addresses}", "PORT": "{port}", "N": "8", "MODE": "fast"}
     assert [each["working_dir"] for each in trial["prepare"]] == ["app", "app", "tools"]
+
+
+def test_secrets_and_certificates_of_steps_are_known() -> None:
+    plain = parse(SOURCE)
+    assert (list_secret_names([plain]), needs_tls(plain)) == ([], False)
+    spec = parse(
+        SOURCE.replace("env: {MODE: slow}", "env: {TOKEN: {secret: SEED_TOKEN}}").replace(
+            "run: [warm]", 'run: [warm, "{ca}"]'
+        )
+    )
+    assert (list_secret_names([spec]), needs_tls(spec)) == (["SEED_TOKEN"], True)
+    steps = build_prepare_steps(spec, {"connections": 4})
+    assert steps[1]["env"]["TOKEN"] == {"secret": "SEED_TOKEN"}
 
 
 def test_steps_of_a_job_are_equal_unless_they_depend_on_the_case(job: Job) -> None:
