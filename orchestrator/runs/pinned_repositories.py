@@ -36,8 +36,6 @@ def resolve_pins(
     Raise InvalidRequestError with the field of the definition, and FetchRunningError if a fetch of
     one of them has to end first.
     """
-    if not spec.repositories:
-        return ()
     projects: dict[str, tuple[Project, Refs]] = {}
     wanted = dict.fromkeys(each for case in cases for each in list_refs(spec.repositories, case))
     pins = []

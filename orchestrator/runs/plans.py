@@ -14,7 +14,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, se
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
-from orchestrator.benchmarks.selectors import get_stored_spec
+from orchestrator.benchmarks.selectors import StoredSpec, get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
@@ -161,17 +161,16 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
     placements = parse_placements(member, request.hosts, request.placements, whole.roles)
     cases = _select_cases(spec, whole.cases, request)
-    names = whole.list_secret_names(case.parameters for case in cases)
-    check_secrets(benchmark.project, names, commits)
-    pins = resolve_pins(member, spec, [case.parameters for case in cases])
+    parameters = [case.parameters for case in cases]
+    if whole.has_secrets:
+        check_secrets(benchmark.project, whole.list_secret_names(parameters), commits)
+    pins = resolve_pins(member, spec, parameters) if spec.repositories else ()
     times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)
     case_s = [each * len(commits) * rounds for each in times]
     parts = _split_jobs(case_s, until, rounds)
-    prepare_s = tuple(
-        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits)) for part in parts
-    )
+    prepare_s = _estimate_prepare(whole, cases, parts, commits=len(commits))
     round_s = sum(times) * len(commits) + sum(prepare_s)
     round_s *= sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
@@ -214,6 +213,18 @@ def _split_jobs(case_s: Sequence[float], until: Until, rounds: int) -> tuple[ran
     """
     typical = estimate_blocks(until, rounds).typical
     return tuple(split_cases([each * typical / rounds for each in case_s]))
+
+
+def _estimate_prepare(
+    whole: StoredSpec, cases: Sequence[CaseSpec], parts: Sequence[range], *, commits: int
+) -> tuple[float, ...]:
+    """Return for each job the time limits of the prepare steps that it runs only once."""
+    if not whole.has_prepare_steps:
+        return (0.0,) * len(parts)
+    return tuple(
+        estimate_prepare_s(whole.spec, [cases[at] for at in part], commits=commits)
+        for part in parts
+    )
 
 
 def _select_cases(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
