@@ -143,7 +143,7 @@ class Agent:
         argv = [self._python, *LEAN, self._path, "--root", ".", *words]
         with span(f"agent {words[0]}"):
             done = self._transport.run(argv, timeout_s=timeout_s, stdin=stdin)
-        return _answer(self._python, done)
+            return _answer(self._python, done)
 
 
 @lru_cache(maxsize=1)
