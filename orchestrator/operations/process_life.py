@@ -12,9 +12,10 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 def begin_process(process: str) -> None:
     """Initialise a `web`, `worker`, `fetcher` or `beat` after its fork."""
     configure_malloc()
-    limit_sessions(process)
+    # First, because missing packages end the process.
     if settings.TRACES:
         start_tracing(process)
+    limit_sessions(process)
     limit_garbage(process)
     # Web processes need no heartbeat: they answer requests.
     start_heartbeats(None if process == "web" else process)
