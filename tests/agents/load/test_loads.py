@@ -96,8 +96,8 @@ def test_a_failed_later_step_fails_the_trial(host: AgentHost) -> None:
 
 def test_a_load_gets_its_files_and_its_environment(host: AgentHost) -> None:
     load = build_recorded_load("@{trial_dir}/load.lua", env={"WHO": "{port} of {address}"})
-    trial = a_trial(host.send_tool(TOOL), loads=[load], files={"load.lua": "wrk.method = 'POST'\n"})
-    step = host.run_round(a_plan(trial))
+    trial = a_trial(host.send_tool(TOOL), loads=[load], files={"load.lua": "h1"})
+    step = host.run_round(a_plan(trial, texts={"h1": "wrk.method = 'POST'\n"}))
     folder = step.folder / "trials/t1"
     assert step.file("t1", "tool.json")["words"] == [f"@{folder}/load.lua"]
     port = step.file("t1", "result.json")["port"]
@@ -177,9 +177,10 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 def test_only_the_serving_host_gets_the_private_key(pair: Pair, oha: str) -> None:
     pair.b.send_source({"server.py": SECURE})
     whole = certificates()
-    trial = a_secure_trial(oha, server=a_server(on="b", argv=SECURE_ARGV), files={"note": "hi"})
-    follower, port = pair.follow(trial, tls=whole)
-    lead = pair.lead(port, trial, tls={**whole, "cert": None, "key": None})
+    trial = a_secure_trial(oha, server=a_server(on="b", argv=SECURE_ARGV), files={"note": "h1"})
+    texts = {"h1": "hi"}
+    follower, port = pair.follow(trial, tls=whole, texts=texts)
+    lead = pair.lead(port, trial, tls={**whole, "cert": None, "key": None}, texts=texts)
     lead.await_end()
     assert lead.named("trial_done"), lead.events
     assert lead.file("t1", "rows.json")["by_status"] == {"200": 20}
