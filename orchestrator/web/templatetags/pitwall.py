@@ -1,6 +1,5 @@
 """Template filters for numbers, times, states and verdicts."""
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -12,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from cli.pitwall import units
+from cli.pitwall.terminal import clean_text
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
 from orchestrator.fleet.fact_texts import format_fact_value
@@ -77,7 +77,6 @@ STATE_SYMBOLS = {
 }
 #: The text of a state, if it is not its name.
 STATE_TITLES = {"no_data": "no usable data", "action_required": "action required"}
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
 
 register.filter("change", units.format_change)
@@ -96,6 +95,7 @@ register.filter("reasons", build_reason_views)
 register.filter("benchmark_key", build_benchmark_key)
 register.filter("times_in_words", describe_times)
 register.filter("run_clause", describe_run_state)
+register.filter("terminal", clean_text)
 register.filter("sentence", build_sentence)
 register.filter("sentences", join_sentences)
 
@@ -171,13 +171,6 @@ def temperature(celsius: float) -> str:
 def command(argv: list[str]) -> str:
     """Return an argument list as a command line, quoted where a shell needs it."""
     return shlex.join(str(word) for word in argv)
-
-
-@register.filter
-def terminal(text: str) -> str:
-    """Return the output of a program as a terminal shows it: no colours, no overwritten lines."""
-    plain = _ESCAPES.sub("", text)
-    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
 
 
 @register.filter
