@@ -15,7 +15,6 @@ from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.load_specs import (
     estimate_trials_s,
     get_planned_loop,
-    has_prepare_steps,
     list_case_metrics,
     list_roles,
     map_primary_metrics,
@@ -247,10 +246,6 @@ class StoredSpec:
     def has_secrets(self) -> bool:
         """Return whether some case names a secret of the project."""
         return bool(self.list_secret_names(case.parameters for case in self.cases))
-
-    @cached_property
-    def has_prepare_steps(self) -> bool:
-        return has_prepare_steps(self.spec)
 
     def list_secret_names(self, cases: Iterable[Mapping[str, Scalar]]) -> list[str]:
         """Return the secrets that the definitions of these cases name, sorted."""

@@ -15,7 +15,7 @@ from orchestrator.dispatch.sources import describe_source
 from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import HostRole, Job, Trial
-from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins, select_pins
+from orchestrator.runs.pinned_repositories import PinnedCommit, select_pins
 
 MAX_LABEL = 200
 
@@ -100,11 +100,10 @@ def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[s
     wanted: dict[tuple[str, str], tuple[Commit, Recipe]] = {}
     users: dict[str, dict[int, Case]] = {}
     hosts: dict[tuple[str, str], dict[str, None]] = {}
-    pins = read_pins(job.run.repositories)
     for trial in trials:
         spec, commit = stage.specs[trial.case_id], trial.variant.commit
         facts = stage.get_facts(HostRole.TARGET)
-        recipe = resolve_recipe(spec, trial.case.parameters, facts, pins)
+        recipe = resolve_recipe(spec, trial.case.parameters, facts, stage.pins)
         wanted.setdefault((commit.sha, recipe.inputs), (commit, recipe))
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
         labels = [

@@ -46,7 +46,7 @@ from orchestrator.loadtools.model import Invocation, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.runs.cancelling import load_cancelled_trial_ids
 from orchestrator.runs.models import HostRole, Job, Trial
-from orchestrator.runs.pinned_repositories import load_pinned_commits, read_pins
+from orchestrator.runs.pinned_repositories import load_pinned_commits
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
 
@@ -129,7 +129,7 @@ def build_shared_plan(
 ) -> dict[str, Any]:
     job_hosts = stage.job_hosts
     longest = max((_find_longest_s(stage, trial) for trial in trials), default=0.0)
-    texts, planned = _share_texts([_build_trial(job, stage, trial) for trial in trials])
+    texts, planned = _share_texts([_build_trial(stage, trial) for trial in trials])
     return {
         "schema": SCHEMA,
         "job": str(job.pk),
@@ -172,14 +172,14 @@ def _share_texts(
     ]
 
 
-def _build_trial(job: Job, stage: Stage, trial: Trial) -> dict[str, Any]:
+def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
     cpus = assign_process_cpus(spec, stage.job_hosts, stage.facts)
     loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
     tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
-    pins = read_pins(job.run.repositories)
-    recipe = resolve_recipe(spec, parameters, stage.get_facts(HostRole.TARGET), pins)
+    facts = stage.get_facts(HostRole.TARGET)
+    recipe = resolve_recipe(spec, parameters, facts, stage.pins)
     facts = stage.get_facts(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
     started = [(load, each) for load in loads for each in tool.invocations(load, threads)]

@@ -36,6 +36,10 @@ class Stage:
     sources: Mapping[int, BuildSource] = field(default_factory=dict)
     pinned: Mapping[PinnedCommit, Commit] = field(default_factory=dict)
 
+    @property
+    def pins(self) -> tuple[PinnedCommit, ...]:
+        return tuple(self.pinned)
+
     def get_facts(self, role: str) -> Facts:
         return self.facts[self.job_hosts.get_role_label(role)]
 

@@ -14,7 +14,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, se
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
-from orchestrator.benchmarks.selectors import StoredSpec, get_stored_spec
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
@@ -170,7 +170,9 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     _check_trials(trial_count)
     case_s = [each * len(commits) * rounds for each in times]
     parts = _split_jobs(case_s, until, rounds)
-    prepare_s = _estimate_prepare(whole, cases, parts, commits=len(commits))
+    prepare_s = tuple(
+        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits)) for part in parts
+    )
     round_s = sum(times) * len(commits) + sum(prepare_s)
     round_s *= sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
@@ -213,18 +215,6 @@ def _split_jobs(case_s: Sequence[float], until: Until, rounds: int) -> tuple[ran
     """
     typical = estimate_blocks(until, rounds).typical
     return tuple(split_cases([each * typical / rounds for each in case_s]))
-
-
-def _estimate_prepare(
-    whole: StoredSpec, cases: Sequence[CaseSpec], parts: Sequence[range], *, commits: int
-) -> tuple[float, ...]:
-    """Return for each job the time limits of the prepare steps that it runs only once."""
-    if not whole.has_prepare_steps:
-        return (0.0,) * len(parts)
-    return tuple(
-        estimate_prepare_s(whole.spec, [cases[at] for at in part], commits=commits)
-        for part in parts
-    )
 
 
 def _select_cases(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
