@@ -62,7 +62,7 @@ def append_file(source: Path, target: Path) -> None:
 
 
 def append_bytes(path: Path, content: bytes, *, limit: int) -> None:
-    """Append to the file as much as it may grow to `limit` bytes."""
+    """Append to the file until it has `limit` bytes; the rest is left out."""
     with open(path, "ab") as file:
         file.write(content[: max(0, limit - file.tell())])
 

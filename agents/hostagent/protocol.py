@@ -442,7 +442,7 @@ is unknown, here too.
 
 SCHEMA = 5
 
-#: The fewest characters of a secret: a shorter one cannot be told from other text.
+#: The fewest characters of a secret: a shorter one cannot be distinguished from other text.
 SHORTEST_SECRET = 8
 
 #: In the files of an install: all files of the commit.

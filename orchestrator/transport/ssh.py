@@ -160,7 +160,7 @@ class SshTransport(ClosingTransport):
         except TimeoutError as error:
             raise DeadlineError from error
         except _FILE_ERRORS as error:
-            # A command that has ended takes no input: its output tells why.
+            # A command that has ended takes no input: its output shows the reason.
             if self._is_lost():
                 raise self._lost(error) from error
 

@@ -59,7 +59,7 @@ def test_a_value_of_several_lines_is_replaced_as_a_whole_and_by_line() -> None:
     redactor = Redactor([KEY])
     assert redactor.redact_text(f"<{KEY}>") == f"<{MASK}>"
     logged = "".join(f"app | {line}\r\n" for line in KEY.splitlines())
-    # The last line is too short to be told from other text.
+    # The last line is too short to be distinguished from other text.
     assert redactor.redact_text(logged) == f"app | {MASK}\r\napp | {MASK}\r\napp | end\r\n"
 
 

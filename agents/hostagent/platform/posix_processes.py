@@ -267,7 +267,7 @@ def fork_helper(run: Callable[[], None], kept: Collection[int]) -> int:
 
 
 def await_helper(pid: int, timeout_s: float) -> bool:
-    """Wait until a helper has ended; False if it has not after `timeout_s`."""
+    """Wait until a helper has ended; False if it still runs after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while pid in _helpers:
         try:
