@@ -1,17 +1,22 @@
 """A host's work directory with the real agent in it, driven by its command line as over SSH."""
 
+import compileall
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agents.hostagent.bundle import build_bundle
 from agents.hostagent.protocol import SCHEMA
+from agents.hostagent.unpacking import unpack
 from tests.support.waiting import wait_until
 
 HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
@@ -51,17 +56,37 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 
 
+_installations = tempfile.TemporaryDirectory(prefix="agent-")
+
+
+@cache
+def install_once() -> Path:
+    """Return the zip application next to its unpacked and compiled modules.
+
+    Each host of a test gets a copy. To unpack and compile them takes longer than most commands.
+    """
+    bundle = build_bundle()
+    program = Path(_installations.name) / "agents" / bundle.name
+    program.parent.mkdir()
+    program.write_bytes(bundle.content)
+    modules = program.with_suffix("")
+    unpack(str(program), str(modules))
+    modules.chmod(0o755)  # Some tests run it as another user.
+    compileall.compile_dir(modules, quiet=1)
+    return program
+
+
 class AgentHost:
     """One work directory. `verb` runs the zip application, as the orchestrator does."""
 
     def __init__(self, root: Path, python: str = PYTHON) -> None:
         self.root = root
         self.python = python
-        bundle = build_bundle()
-        self.program = root / "agents" / bundle.name
-        for name in ("agents", "sources", "builds", "tools", "jobs"):
+        for name in ("sources", "builds", "tools", "jobs"):
             (root / name).mkdir(parents=True)
-        self.program.write_bytes(bundle.content)
+        installed = install_once()
+        shutil.copytree(installed.parent, root / "agents")
+        self.program = root / "agents" / installed.name
 
     def run(
         self, *words: str, user: int | None = None, stdin: str = ""
@@ -138,15 +163,29 @@ class Step:
 
     def await_event(self, name: str) -> dict[str, Any]:
         def poll() -> list[dict[str, Any]]:
-            self.read_status()
+            if self.has_news():
+                self.read_status()
             return self.named(name)
 
         wait_until(poll, f"no event {name}")
         return self.named(name)[0]
 
     def await_end(self) -> None:
-        wait_until(lambda: not self.read_status()["alive"], "the supervisor does not end")
+        def has_ended() -> bool:
+            return self.has_news() and not self.read_status()["alive"]
+
+        wait_until(has_ended, "the supervisor does not end")
         self.read_status()
+
+    def poll_until_end(self) -> None:
+        """Ask the agent all the time, as an orchestrator does: a step without polls is aborted."""
+        wait_until(lambda: not self.read_status()["alive"], "the supervisor does not end")
+
+    def has_news(self) -> bool:
+        """Whether the agent has more to report. To ask it each time would slow all tests down."""
+        journal = self.folder / "journal.jsonl"
+        has_grown = journal.exists() and journal.stat().st_size > self.offset
+        return has_grown or not is_running(self.pid)
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [item for item in self.events if item["event"] == event]
@@ -322,12 +361,12 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def is_running(pid: int) -> bool:
     """False for a process that ended, also where nobody has collected it yet."""
-    try:
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
-        )
-    except FileNotFoundError:
-        return Path(f"/proc/{pid}").exists() and os.getpgid(pid) > 0
+    if Path("/proc/self").exists():
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+        except OSError:
+            return False
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
     return state.returncode == 0 and not state.stdout.strip().startswith("Z")
 
 

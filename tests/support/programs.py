@@ -87,9 +87,14 @@ def tool(name: str) -> Path:
     the PATH.
     """
     named = os.environ.get(f"PITWALL_{name.upper()}")
-    kept = find_cached(SUPPLIES[name]) if name in SUPPLIES else None
-    path = named or kept or find_program(name)
+    path = named or _find_kept(name) or find_program(name)
     return Path(path) if path else missing(name)
+
+
+@cache
+def _find_kept(name: str) -> Path | None:
+    """Look into the user's cache once: this reads the whole program and starts it."""
+    return find_cached(SUPPLIES[name]) if name in SUPPLIES else None
 
 
 _OLDEST = "3.9"

@@ -250,7 +250,7 @@ def test_a_round_continues_while_only_the_lead_is_polled(pair: Pair) -> None:
     trial = a_far_trial(pair.a.send_tool(), cooldown_s=8.0)
     follower, port = pair.follow(trial, silence_s=4.0)
     lead = pair.lead(port, trial, silence_s=4.0)
-    lead.await_end()
+    lead.poll_until_end()
     follower.await_end()
     assert follower.events[-1]["event"] == "round_done", follower.events
 

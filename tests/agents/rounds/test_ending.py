@@ -110,7 +110,8 @@ def test_a_step_ends_when_the_orchestrator_is_silent(host: AgentHost) -> None:
 
 def test_a_step_continues_while_the_orchestrator_polls(host: AgentHost) -> None:
     slow = a_trial(host.send_tool(), cooldown_s=3.0)
-    step = host.run_round(a_plan(slow, silence_s=1.5))  # run_round asks all the time
+    step = host.start(a_plan(slow, silence_s=1.5))
+    step.poll_until_end()
     assert step.only("trial_done")
     assert not step.named("aborted")
 
