@@ -16,9 +16,9 @@ from tests.browser.conftest import log_in
 from tests.browser.console import complaints
 from tests.browser.test_first_steps import create_setup_link, make_account
 from tests.support.engine import Engine, running_engine, server
-from tests.support.factories import make_local_host, make_personas, make_repository
+from tests.support.factories import make_personas, make_repository, make_shared_host
 
-pytestmark = [pytest.mark.browser, pytest.mark.engine, pytest.mark.quiet]
+pytestmark = [pytest.mark.browser, pytest.mark.engine]
 
 
 @pytest.fixture
@@ -40,6 +40,7 @@ def page(browser: Browser, engine: Engine, live_server: Any, settings: Any) -> I
     assert problems == []
 
 
+@pytest.mark.quiet
 def test_an_empty_instance_gets_to_a_report(page: Page) -> None:
     """The waiting time is printed, not judged: it depends on the machine."""
     began = time.monotonic()
@@ -78,7 +79,7 @@ def test_an_empty_instance_gets_to_a_report(page: Page) -> None:
 
 def test_a_suite_of_the_catalogue_runs_after_three_clicks(page: Page) -> None:
     alice = make_personas().alice
-    make_local_host(alice)
+    make_shared_host(alice)
     log_in(page)
     page.goto("/benchmarks/")
     page.get_by_role("link", name="Catalogue", exact=True).click()
@@ -99,7 +100,7 @@ def test_a_suite_of_the_catalogue_runs_after_three_clicks(page: Page) -> None:
 
 def test_a_repository_is_inspected_tried_and_saved(page: Page, tmp_path: Path) -> None:
     alice = make_personas().alice
-    make_local_host(alice)
+    make_shared_host(alice)
     make_repository(tmp_path / "shop", [server()])
     log_in(page)
     page.goto("/projects/new")

@@ -26,12 +26,11 @@ def local(folder: Path, *words: str, **environment: str) -> subprocess.Completed
 
 
 @pytest.mark.engine
-@pytest.mark.quiet
 def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None:
     folder, kept = tmp_path / "repository", tmp_path / "kept"
     make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
     words = ("--baseline", "merge-base:main", "--until", "decided", "--rounds", "10")
-    words += ("--json", "--keep", str(kept))
+    words += ("--json", "--shared", "--keep", str(kept))
     done = local(folder, *words, PITWALL_OHA=str(tool("oha")))
     assert done.returncode == 1, done.stderr
     report = json.loads(done.stdout)
@@ -46,7 +45,8 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
     rounds = len(list(kept.glob("jobs/*/*")))
     assert f"round {rounds} of at most 10: connections 4" in done.stderr
     assert any(f"after {rounds} blocks: regressed" in note for note in report["notes"])
-    assert (rounds, metrics["requests.rate"]["blocks"]) in {(each, each) for each in (5, 7, 10)}
+    assert rounds in (5, 7, 10)
+    assert 5 <= metrics["requests.rate"]["blocks"] <= rounds
     assert len(list(kept.glob("jobs/*/*/trials/*/result.json"))) == 2 * rounds
     assert "pw_secret" not in "".join(each.read_text() for each in kept.glob("jobs/*/*/plan.json"))
 

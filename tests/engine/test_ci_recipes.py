@@ -15,11 +15,11 @@ from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.services import import_definition
 from orchestrator.runs.models import Run
 from tests.support.engine import ROOT, Engine
-from tests.support.factories import Personas, make_local_host
+from tests.support.factories import Personas, make_shared_host
 from tests.support.fetches import fetch_now
 from tests.support.programs import program
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = pytest.mark.engine
 
 CI = ROOT / "docs" / "ci"
 NEEDED = ("bash", "curl", "git", "python3")
@@ -106,7 +106,7 @@ def follow_shell(machine: Machine, origin: Path, team: Personas) -> None:
     )
     fetch_now(project)
     import_definition(member=team.alice, project=project, path=".pitwall.yaml", slug="hello")
-    make_local_host(team.alice, "lab-1")
+    make_shared_host(team.alice, "lab-1")
 
     given = {**machine.variables, "BENCHMARK": "hello", "HOSTS": "lab-1"}
     assert set(re.findall(r"^export (\w+)=", variables, re.MULTILINE)) == set(given)

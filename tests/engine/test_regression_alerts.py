@@ -14,12 +14,12 @@ from tests.support.factories import (
     DEFINITION,
     Personas,
     make_definition,
-    make_local_host,
     make_project,
     make_run,
+    make_shared_host,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = pytest.mark.engine
 
 #: Of nine commits the fifth burns time for each request; the fourth to sixth are not measured.
 CULPRIT = 4
@@ -42,7 +42,7 @@ def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_pat
         "warmup_s: 0.2", "warmup_s: 0.1"
     )
     make_definition(team.alice, project, source=source)
-    make_local_host(team.alice)
+    make_shared_host(team.alice)
 
     measured = make_run(team.alice, [shas[place] for place in MEASURED_PLACES], rounds=3)
     assert engine.finish(measured).state in MEASURED

@@ -27,7 +27,7 @@ def test_a_report_is_reproduced_with_rows_values_and_provenance(tmp_path: Path) 
     done = subprocess.run(
         [*argv, "--out", str(tmp_path)],
         cwd=CHECKOUT,
-        env={name: text for name, text in os.environ.items() if not OF_OURS.match(name)},
+        env={**_without_ours(), "PITWALL_QUIET_WAIT_S": "0"},
         capture_output=True,
         text=True,
         timeout=420,
@@ -54,3 +54,7 @@ def test_a_report_is_reproduced_with_rows_values_and_provenance(tmp_path: Path) 
     rest = "\n".join(others)
     for fact in ("**Commit**", "**Load tool**", "**Definition**", "CPU:", "Kernel:", "Fingerprint"):
         assert fact in rest, rest
+
+
+def _without_ours() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if not OF_OURS.match(name)}

@@ -171,9 +171,10 @@ def make_local_host(member: Member, name: str = "here") -> Host:
     return add_local_host(member=member, name=name, profile=profile, python=sys.executable)
 
 
-def make_shared_host(member: Member) -> Host:
+def make_shared_host(member: Member, name: str = "here") -> Host:
     """Return a local host whose trials stay usable next to other tests."""
-    return set_host_settings(member=member, host_id=make_local_host(member).pk, is_shared=True)
+    host = make_local_host(member, name)
+    return set_host_settings(member=member, host_id=host.pk, is_shared=True)
 
 
 def noise(sigma: float) -> dict[str, float]:
