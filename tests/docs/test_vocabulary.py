@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -164,30 +165,20 @@ def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
 
 
-def retired(text: str) -> list[str]:
+def retired(tree: ast.AST) -> list[str]:
     """`line: name → replacement` of each retired name that the code defines."""
     return [
         f"{line}: {name} → {RETIRED[known]}"
-        for line, name in _names(ast.parse(text))
+        for line, name in _names(tree)
         if (known := name.strip("_").lower()) in RETIRED
     ]
 
 
-def test_no_code_defines_a_retired_name():
-    faults = []
-    for package in PACKAGES:
-        for path in sorted((CHECKOUT / package).rglob("*.py")):
-            name = str(path.relative_to(CHECKOUT))
-            if not ELSEWHERE.match(name) and "/suites/" not in name:
-                faults += [f"{name}:{fault}" for fault in retired(path.read_text())]
-    assert faults == []
-
-
-def no_nouns_or_verbs(text: str) -> list[str]:
+def no_nouns_or_verbs(tree: ast.AST) -> list[str]:
     """`line: name` of each definition that is named by a participle or a preposition."""
     return [
         f"{node.lineno}: {name}"
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if (name := _find_no_name(node)) is not None
     ]
 
@@ -206,14 +197,33 @@ def _find_no_name(node: ast.AST) -> str | None:
     return None
 
 
-def test_no_name_is_a_participle_or_a_preposition():
-    faults = []
+class Faults(NamedTuple):
+    retired: list[str]
+    no_names: list[str]
+
+
+@pytest.fixture(scope="module")
+def faults() -> Faults:
+    """What is wrong with the names of all files. Each file is parsed once, which takes seconds."""
+    every = Faults([], [])
     for package in (*PACKAGES, "tests"):
         for path in sorted((CHECKOUT / package).rglob("*.py")):
             name = str(path.relative_to(CHECKOUT))
-            if "/suites/" not in name:
-                faults += [f"{name}:{fault}" for fault in no_nouns_or_verbs(path.read_text())]
-    assert faults == []
+            if "/suites/" in name:
+                continue
+            tree = ast.parse(path.read_text())
+            every.no_names.extend(f"{name}:{fault}" for fault in no_nouns_or_verbs(tree))
+            if package != "tests" and not ELSEWHERE.match(name):
+                every.retired.extend(f"{name}:{fault}" for fault in retired(tree))
+    return every
+
+
+def test_no_code_defines_a_retired_name(faults: Faults):
+    assert faults.retired == []
+
+
+def test_no_name_is_a_participle_or_a_preposition(faults: Faults):
+    assert faults.no_names == []
 
 
 @pytest.mark.parametrize(
@@ -227,7 +237,7 @@ def test_no_name_is_a_participle_or_a_preposition():
     ],
 )
 def test_a_participle_or_a_preposition_is_detected(text):
-    assert len(no_nouns_or_verbs(text)) == 1
+    assert len(no_nouns_or_verbs(ast.parse(text))) == 1
 
 
 def test_no_page_has_a_retired_name():
@@ -279,8 +289,8 @@ def test_the_api_has_no_retired_field_or_route():
     ],
 )
 def test_a_retired_name_is_detected(text):
-    assert len(retired(text)) == 1
+    assert len(retired(ast.parse(text))) == 1
 
 
 def test_a_common_word_that_is_only_read_is_accepted():
-    assert retired("print(settings.site, look.at)") == []
+    assert retired(ast.parse("print(settings.site, look.at)")) == []
