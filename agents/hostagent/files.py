@@ -77,5 +77,11 @@ def read_tail_bytes(path: Path, limit: int) -> bytes:
         return b""
 
 
+def keep_tail(path: Path, limit: int) -> None:
+    """Shorten the file to its last `limit` bytes; a missing file stays missing."""
+    if path.exists() and path.stat().st_size > limit:
+        write_bytes(path, read_tail_bytes(path, limit))
+
+
 def read_tail_text(path: Path, limit: int = 4096) -> str:
     return read_tail_bytes(path, limit).decode("utf-8", "replace")

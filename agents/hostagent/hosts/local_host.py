@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from ..builds import installs
 from ..builds.build_records import read_digests
 from ..builds.server_origin import ServerOrigin, find_problem_of_any
 from ..errors import AgentError, BadArgument, BuildFailed, TrialFailed
-from ..files import read_tail_bytes, read_tail_text, remove_tree, write_bytes
+from ..files import keep_tail, read_tail_text, remove_tree
 from ..monitoring import environment
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, get_tree_dir, resolve_working_dir
@@ -61,11 +62,16 @@ class TrialProcess:
     def exit_code(self) -> Optional[int]:
         return self.child.exit_code
 
+    @functools.cached_property
+    def listeners(self) -> Optional[set[int]]:
+        """Its processes that listen on its port, once it is ready; None if the system does not
+        show them."""
+        return find_listeners(self.child, self.address, self.port)
+
     @property
     def has_port(self) -> Optional[bool]:
         """Whether this process listens on its port; None if the system does not show it."""
-        listeners = find_listeners(self.child, self.address, self.port)
-        return None if listeners is None else bool(listeners)
+        return None if self.listeners is None else bool(self.listeners)
 
     def output(self) -> str:
         if self.exit_code is not None:
@@ -76,7 +82,7 @@ class TrialProcess:
         """Stop its whole process tree, and keep the tail of its log."""
         self.child.stop(GRACE_S)
         self._output.finish()
-        write_bytes(self.log, read_tail_bytes(self.log, LOG_BYTES))
+        keep_tail(self.log, LOG_BYTES)
 
 
 class LocalHost:
@@ -122,8 +128,8 @@ class LocalHost:
         """
         tree = self._trial(trial_id).tree
         digests = read_digests(self._step.root, tree)
-        listeners = find_listeners(process.child, process.address, process.port) or ()
-        files = [each for each in map(read_process_files, listeners) if each is not None]
+        listening = map(read_process_files, process.listeners or ())
+        files = [each for each in listening if each is not None]
         problem = find_problem_of_any(ServerOrigin(self._step.root, tree), files)
         if problem is not None:
             raise TrialFailed(

@@ -21,7 +21,7 @@ class ProcessTree:
 
     def __init__(self, child: Child) -> None:
         self.child = child
-        self._pids: set[int] = set()
+        self.pids: set[int] = set()
         self._newest: Optional[int] = None
         self._next_s = 0.0
 
@@ -31,14 +31,13 @@ class ProcessTree:
             return self.child.usage()
         if self._is_old():
             self.search()
-        return system.read_tree_usage(self._pids)
+        return system.read_tree_usage(self.pids)
 
-    def search(self) -> set[int]:
+    def search(self) -> None:
         """Search its current pids."""
         self._newest, start_s = system.read_newest_pid(), time.process_time()
-        self._pids = self.child.tree()
+        self.pids = self.child.tree()
         self._next_s = time.monotonic() + (time.process_time() - start_s) / SEARCH_SHARE
-        return self._pids
 
     def _is_old(self) -> bool:
         """Return whether a process was started since the last search, and a search may run."""
@@ -54,11 +53,12 @@ class ProcessTrees:
 
     def cpu_s(self) -> Optional[float]:
         """Return CPU time since the creation; None without children, or if one is unknown."""
-        self.pids()
+        for tree in self._trees:
+            tree.search()
         after = [tree.usage() for tree in self._trees]
         spent = [compute_growth(*pair, "cpu_s") for pair in zip(self._before, after)]
         return None if None in spent or not spent else sum(spent)
 
     def pids(self) -> set[int]:
-        """Return all current processes of the children."""
-        return set().union(*(tree.search() for tree in self._trees))
+        """Return the processes of the children that `cpu_s` has found."""
+        return set().union(*(tree.pids for tree in self._trees))

@@ -35,7 +35,8 @@ def find_listeners(child: Child, address: str, port: int) -> Optional[set[int]]:
     # Without any the listener is elsewhere, such as in another network namespace.
     if not inodes:
         return None
-    pids = child.tree() | (find_family(read_process_table(), {os.getpid()}) - {os.getpid()})
+    table = read_process_table()
+    pids = child.tree(table) | (find_family(table, {os.getpid()}) - {os.getpid()})
     try:
         sockets = {pid: _open_sockets(pid) & inodes for pid in pids}
     except PermissionError:

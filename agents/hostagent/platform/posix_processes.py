@@ -24,7 +24,7 @@ from ..sandbox.user import Account
 from .descriptors import close_others
 from .limits import FILE_BYTES, NONE, Confinement, Limits, confine
 from .linux import cgroups
-from .process_table import HAS_PROC, find_family
+from .process_table import HAS_PROC, ProcessTable, find_family
 from .system import find_marked, read_process_table, read_tree_usage
 from .usage import Usage
 
@@ -118,9 +118,12 @@ class Child:
         if self.exit_code is None:
             os.kill(self.pid, number)
 
-    def tree(self) -> set[int]:
-        """Return the pids of the tree, with the adopted orphans if this child adopts."""
-        table = read_process_table()
+    def tree(self, table: Optional[ProcessTable] = None) -> set[int]:
+        """Return the pids of the tree, with the adopted orphans if this child adopts.
+
+        `table`: the process table if the caller has read it just now.
+        """
+        table = read_process_table() if table is None else table
         roots = {self.pid}
         if self._adopts and HAS_PROC:
             roots |= {
@@ -142,15 +145,14 @@ class Child:
         members = self.tree() if not HAS_PROC else set()
         self.send(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
-        while self.exit_code is None and time.monotonic() < deadline:
-            time.sleep(0.01)
+        while self.exit_code is None and (left := deadline - time.monotonic()) > 0:
+            self.wait(left)
         self.kill(members)
 
     def end_session(self) -> None:
         """Kill the process, its session and its descendants, but no adopted orphans."""
 
-        def relatives() -> set[int]:
-            table = read_process_table()
+        def relatives(table: ProcessTable) -> set[int]:
             own = {p.pid for p in table.values() if self.pid in (p.pid, p.group, p.session)}
             return find_family(table, own) if own else set()
 
@@ -159,7 +161,7 @@ class Child:
 
     def kill(self, known: Iterable[int] = ()) -> None:
         """Kill the tree and the processes `known`; return when they are gone."""
-        kill_all(lambda: self.tree() | set(known))
+        kill_all(lambda table: self.tree(table) | set(known))
         self._end()
 
     def _end(self) -> None:
@@ -218,12 +220,12 @@ def _describe_preparation_error(name: str, limits: Limits, account: Optional[Acc
     return f"{name} cannot run{who} with {limits}: the kernel refused it before its start"
 
 
-def kill_all(members: Any, limit_s: float = 5.0) -> None:
-    """Send SIGKILL to `members()` repeatedly until none of them is alive."""
+def kill_all(members: Callable[[ProcessTable], set[int]], limit_s: float = 5.0) -> None:
+    """Send SIGKILL to the `members` of the process table repeatedly until none of them is alive."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         table = read_process_table()
-        alive = [pid for pid in members() if pid in table and not table[pid].zombie]
+        alive = [pid for pid in members(table) if pid in table and not table[pid].zombie]
         for pid in alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -235,8 +237,7 @@ def kill_all(members: Any, limit_s: float = 5.0) -> None:
 def kill_descendants() -> None:
     """Kill all descendants of this process, and reap the adopted ones."""
 
-    def descendants() -> set[int]:
-        table = read_process_table()
+    def descendants(table: ProcessTable) -> set[int]:
         children = {item.pid for item in table.values() if item.parent == os.getpid()}
         return find_family(table, children) - {os.getpid()} if children else set()
 
@@ -301,5 +302,5 @@ def kill_marked(variable: str) -> bool:
     Also removes the control groups of dead supervisors. True if there was anything.
     """
     left = find_marked(variable)
-    kill_all(lambda: find_family(read_process_table(), left) - {os.getpid()} if left else set())
+    kill_all(lambda table: find_family(table, left) - {os.getpid()} if left else set())
     return bool(cgroups.remove_orphans()) or bool(left)

@@ -20,7 +20,11 @@ class Process(NamedTuple):
     zombie: bool
 
 
-def find_family(table: dict[int, Process], roots: Iterable[int]) -> set[int]:
+#: All processes by pid.
+ProcessTable = dict[int, Process]
+
+
+def find_family(table: ProcessTable, roots: Iterable[int]) -> set[int]:
     """Return `roots`, their descendants, and all processes that share a session or group with them.
 
     Two sessions and groups are ignored. 0 belongs to kernel threads and processes outside this

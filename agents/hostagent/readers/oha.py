@@ -55,7 +55,8 @@ def _summarise_rows(rows: Path, warmup_s: float, good_statuses: Collection[int])
 
 def _compute_percentiles(rows: sqlite3.Connection) -> dict[str, float]:
     """Return the percentiles of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
-    durations = [row[0] for row in rows.execute("SELECT duration FROM oha ORDER BY duration")]
+    # Python sorts numbers faster than SQLite sorts rows.
+    durations = sorted(row[0] for row in rows.execute("SELECT duration FROM oha"))
     n = len(durations)
     return {
         f"p{percentile:g}": durations[min(n - 1, int(percentile / 100 * n))]

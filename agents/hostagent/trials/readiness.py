@@ -12,7 +12,8 @@ from ..http.checks import find_ready_problem
 from ..platform.limits import describe_exit
 from ..step.plan import Ready
 
-POLL_S = 0.02
+#: The pause between two polls: a tenth of the time so far, within these limits.
+SHORTEST_POLL_S, LONGEST_POLL_S = 0.002, 0.02
 
 
 class NotReady(Exception):
@@ -31,7 +32,8 @@ def await_ready(
     Return how many seconds its first response took.
     """
     first_s: Optional[float] = None
-    deadline = time.monotonic() + ready.timeout_s
+    start = time.monotonic()
+    deadline = start + ready.timeout_s
     wrong: Optional[str] = None
     while time.monotonic() < deadline:
         code = process.exit_code
@@ -42,18 +44,21 @@ def await_ready(
         try:
             wrong = find_ready_problem(process.address, process.port, ready, ca)
         except OSError:
-            heartbeat()
-            time.sleep(POLL_S)
+            _pause(start, heartbeat)
             continue
         if first_s is None:
             first_s = time.monotonic() - began
         if wrong is None:
             return first_s
-        heartbeat()
-        time.sleep(POLL_S)
+        _pause(start, heartbeat)
     if wrong is not None:
         raise NotReady("wrong", f"answers {wrong}")
     expected = "accept a connection" if ready.path is None else f"answer GET {ready.path}"
     raise NotReady(
         "silent", f"did not {expected} on port {process.port} within {ready.timeout_s:g} s"
     )
+
+
+def _pause(start: float, heartbeat: Callable[[], None]) -> None:
+    heartbeat()
+    time.sleep(min(LONGEST_POLL_S, max(SHORTEST_POLL_S, (time.monotonic() - start) / 10)))

@@ -218,7 +218,7 @@ def test_sampler_searches_for_processes_as_often_as_it_can_afford(
     server: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searches: list[int] = []
-    monkeypatch.setattr(server, "tree", lambda: searches.append(1) or {server.pid})
+    monkeypatch.setattr(server, "tree", lambda *_: searches.append(1) or {server.pid})
     tree = ProcessTree(server)
     tree.usage()
     monkeypatch.setattr(system, "read_newest_pid", lambda: len(searches))
