@@ -277,7 +277,8 @@ Placeholders are replaced in each argument and environment value, never by a she
 
 A trial has these steps. All processes start again for each trial, and for each probe of a search:
 
-    1. Create its folder with `files`, and measure the environment of every host, again and again
+    1. Create its folder with `files`. End the measurement of the environment of every host, which
+       began with the end of the processes or of the cooldown of the trial before. Measure it again
        until it is quiet or the time limit of `quiet` is reached.
     2. Start the services in order, each ready before the next.
     3. Start the server, wait until it is ready for the lead, and check where it runs from.

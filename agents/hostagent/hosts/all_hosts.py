@@ -19,6 +19,9 @@ from .local_host import LocalHost, TrialProcess
 from .remote_host import RemoteHost, RemoteHostMonitor, RemoteProcess
 from .secure_channel import build_scope
 
+#: The environment is measured in this last part of a cooldown. The results are read before it.
+OBSERVED_REST_S = 0.3
+
 AnyProcess = Union[TrialProcess, RemoteProcess]
 AnyMonitor = Union[HostMonitor, RemoteHostMonitor]
 
@@ -108,6 +111,22 @@ class AllHosts:
         """Empty {trial_data} on all hosts."""
         for label in self.plan.hosts:
             self._host(label).renew_trial_data()
+
+    def observe(self) -> None:
+        """Begin to measure the environment of each host: no process of a trial runs from now on."""
+        for label in self.plan.hosts:
+            self._host(label).observe()
+
+    def cool_down(self, seconds: float) -> None:
+        """Let the hosts rest after a trial, and measure their environment at the end of the rest.
+
+        A shorter rest is part of what is measured since the end of the processes.
+        """
+        end = time.monotonic() + seconds
+        if seconds >= OBSERVED_REST_S:
+            self.sleep_until(end - OBSERVED_REST_S)
+            self.observe()
+        self.sleep_until(end)
 
     def measure_environment(self) -> dict[str, Any]:
         """Measure the environment of each host, by label."""

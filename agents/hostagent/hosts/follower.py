@@ -3,6 +3,7 @@
 Each call gets one answer, `{"answer": …}` or `{"error": {code, message, output}}`:
 
     prepare {trial}                          ENVIRONMENT; the folder of the trial is new
+    observe {}                               {}: begin to measure the environment
     measure_environment {}                   ENVIRONMENT
     start {trial, process, placeholders}     {port, argv, limits}
     find_prepared {trial, step}              {seconds}: of a step whose data exist, or null
@@ -131,6 +132,10 @@ class Follower:
 
     def _call_renew_trial_data(self) -> dict[str, Any]:
         self._local_host.renew_trial_data()
+        return {}
+
+    def _call_observe(self) -> dict[str, Any]:
+        self._local_host.observe()
         return {}
 
     def _call_measure_environment(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..builds.build_records import read_digests
 from ..builds.server_origin import ServerOrigin, find_problem_of_any
 from ..errors import AgentError, BadArgument, BuildFailed, TrialFailed
 from ..files import keep_tail, read_tail_text, remove_tree
-from ..monitoring import environment
+from ..monitoring.environment import EnvironmentMonitor
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, get_tree_dir, resolve_working_dir
 from ..platform.listening_sockets import find_listeners
@@ -103,6 +103,7 @@ class LocalHost:
         self._step = step
         self._plan = plan
         self._address = plan.address(plan.me)
+        self._environment: Optional[EnvironmentMonitor] = None
 
     def start(self, trial_id: str, name: str, placeholders: Mapping[str, str]) -> TrialProcess:
         """Start a process, without waiting until it is ready.
@@ -182,9 +183,14 @@ class LocalHost:
             **self._data.placeholders(trial),
         }
 
+    def observe(self) -> None:
+        """Begin to measure the environment: no process of a trial runs from now on."""
+        self._environment = EnvironmentMonitor()
+
     def measure_environment(self) -> dict[str, Any]:
-        """Return ENVIRONMENT of protocol.py."""
-        return environment.measure_environment()
+        """Return ENVIRONMENT of protocol.py: since `observe`, or from now on."""
+        monitor, self._environment = self._environment or EnvironmentMonitor(), None
+        return monitor.end()
 
     def monitor(self, trial_id: str, processes: Sequence[TrialProcess]) -> HostMonitor:
         """Begin to monitor this host; `processes`: those of the trial on it."""

@@ -128,6 +128,9 @@ class RemoteHost:
     def renew_trial_data(self) -> None:
         self._follower.call("renew_trial_data", self._heartbeat)
 
+    def observe(self) -> None:
+        self._follower.call("observe", self._heartbeat)
+
     def measure_environment(self) -> dict[str, Any]:
         return self._follower.call("measure_environment", self._heartbeat)
 

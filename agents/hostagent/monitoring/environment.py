@@ -1,9 +1,9 @@
 """The environment of a host before a trial, and the interference while its load runs.
 
-Both decide the validity of a trial. On each host of the trial, once before its processes start
-(takes ENVIRONMENT_S):
+Both decide the validity of a trial. On each host of the trial, while no process of a trial runs:
 
-    measure_environment()                                   -> ENVIRONMENT
+    monitor = EnvironmentMonitor()       when the processes of the trial before have been stopped
+    monitor.end()                        just before those of this trial start  -> ENVIRONMENT
 
 and around each measured load, on each host:
 
@@ -17,7 +17,7 @@ limit. `tool_cpu_s`: omit it if the tool ran on another host.
 
 Both are JSON objects. A fact that cannot be read is null, with a reason in "reasons".
 
-ENVIRONMENT, where shares are those of ENVIRONMENT_S:
+ENVIRONMENT, where shares are those of the time between the two calls, ENVIRONMENT_S to LONGEST_S:
 
     "cpus"                         CPUs of the machine
     "load1"                        load average of a minute
@@ -74,7 +74,10 @@ from .counter_deltas import (
 )
 from .sampler import read_load1
 
-ENVIRONMENT_S = 0.3
+#: The kernel counts CPU time in ticks of 10 ms: the share has an error of 4 % of a CPU at most.
+ENVIRONMENT_S = 0.25
+#: A longer time would say less about the host just before the start of a trial.
+LONGEST_S = 1.0
 PERIOD_S = 1.0
 MAX_FOREIGN = 3
 #: No shares below these values: the kernel counts CPU time in ticks of 10 ms.
@@ -90,27 +93,45 @@ _TOO_SHORT = {
 _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count", "quota_periods")
 
 
-def measure_environment() -> dict[str, Any]:
-    """Return ENVIRONMENT; takes ENVIRONMENT_S."""
-    consumers, start = system.read_consumers(), take_snapshot(None)
-    time.sleep(ENVIRONMENT_S)
-    current_state, end = system.read_current_state(), take_snapshot(None)
-    foreign = find_foreign_processes(consumers, system.read_consumers(), {os.getpid()})
-    others_s = add_known(compute_busy_s(start, end), start.own_s - end.own_s)
-    total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
-    pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
-    known = {
-        "load1": read_load1(),
-        "run_queue": current_state.run_queue,
-        "busy_share": compute_ratio(others_s, total_s),
-        "pressure": compute_ratio(pressed_s, end.monotonic_s - start.monotonic_s),
-        "foreign": _format_top(foreign),
-        "on_battery": current_state.on_battery,
-        "temperature_c": system.read_temperature_c(),
-        "clock_mhz": system.read_clock_mhz(),
-        "boot_id": current_state.boot_id,
-    }
-    return {"cpus": os.cpu_count(), **known, "reasons": _collect_reasons(known)}
+class EnvironmentMonitor:
+    """Measures ENVIRONMENT; see the docstring of the module.
+
+    The agent may work in the meantime, because its CPU time is subtracted. It must not start other
+    programs, which would count as those of others.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._consumers = system.read_consumers()
+        self._start = take_snapshot(None)
+
+    def end(self) -> dict[str, Any]:
+        """Return ENVIRONMENT; wait for the rest of ENVIRONMENT_S.
+
+        If the monitor is older than LONGEST_S, it begins again.
+        """
+        if time.monotonic() - self._start.monotonic_s > LONGEST_S:
+            self._begin()
+        time.sleep(max(0.0, self._start.monotonic_s + ENVIRONMENT_S - time.monotonic()))
+        current_state, start, end = system.read_current_state(), self._start, take_snapshot(None)
+        foreign = find_foreign_processes(self._consumers, system.read_consumers(), {os.getpid()})
+        others_s = add_known(compute_busy_s(start, end), start.own_s - end.own_s)
+        seconds = end.monotonic_s - start.monotonic_s
+        pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
+        known = {
+            "load1": read_load1(),
+            "run_queue": current_state.run_queue,
+            "busy_share": compute_ratio(others_s, seconds * len(end.counters.cpus or ())),
+            "pressure": compute_ratio(pressed_s, seconds),
+            "foreign": _format_top(foreign),
+            "on_battery": current_state.on_battery,
+            "temperature_c": system.read_temperature_c(),
+            "clock_mhz": system.read_clock_mhz(),
+            "boot_id": current_state.boot_id,
+        }
+        return {"cpus": os.cpu_count(), **known, "reasons": _collect_reasons(known)}
 
 
 class InterferenceMonitor:

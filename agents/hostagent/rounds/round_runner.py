@@ -189,9 +189,8 @@ class TrialTask:
                 return
             cooldown_s = self._trial.cooldown_s
         self._pause.announce(following, cooldown_s)
-        cooled = time.monotonic() + cooldown_s
         self._journal.append("trial_done", trial=self._trial.id, quiet_s=self._pause.left_s())
-        self._all_hosts.sleep_until(cooled)
+        self._all_hosts.cool_down(cooldown_s)
 
     def _run(self) -> Optional[TrialFailed]:
         try:

@@ -31,6 +31,7 @@ def run_trial(
     progress.begin()
     started_at = time.time()
     tool = find_tool(all_hosts.step.root, trial.tool)
+    identity = identify_tool(trial.tool, tool)
     context = PassContext(all_hosts, trial, tool, progress, prepare)
     record = PassRecord()
     if trial.search is None:
@@ -38,13 +39,19 @@ def run_trial(
         run_pass(context, record)
     else:
         search_result = search(context, trial.search, record)
+    all_hosts.observe()
     progress.report_phase("reading the results")
     redactor = all_hosts.plan.secrets.redactor
     for loaded in record.loads:
         if not loaded.files.reduced.exists():
             hung = loaded.outcome.hung
             reduce_output(loaded.files, trial.tool, loaded.load, hung, redactor)
-    result = {**_build_result(context, record, started_at), "hosts": hosts, "search": search_result}
+    result = {
+        **_build_result(context, record, started_at),
+        "tool": identity,
+        "hosts": hosts,
+        "search": search_result,
+    }
     write_json(context.folder / "result.json", redactor.redact_json(result))
 
 
@@ -54,7 +61,6 @@ def _build_result(context: PassContext, record: PassRecord, started_at: float) -
         "schema": SCHEMA,
         "trial": trial.id,
         "tree": trial.tree,
-        "tool": identify_tool(trial.tool, context.tool),
         "tool_cpus": trial.tool.cpus,
         "started_at": started_at,
         "ended_at": ended_at,

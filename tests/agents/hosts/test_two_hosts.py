@@ -64,6 +64,7 @@ def test_load_reaches_a_server_on_another_host(pair: Pair) -> None:
     assert result["server_argv"][2:] == ["127.0.0.2", str(result["port"])]
     assert 0 <= load["peer_gap_s"] < 30
     assert set(result["hosts"]) == set(load["interference"]) == {"a", "b"}
+    assert set(lead.file("t2", "result.json")["hosts"]) == {"a", "b"}
     assert not list((pair.b.root / "jobs").glob("*/*/trials/*/result.json"))
     assert not lead.named("build_started")
 

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,12 +65,50 @@ def assert_it_gives_reasons(facts: dict[str, Any], known: tuple[str, ...]) -> No
 
 @linux_only
 def test_environment_is_checked_before_a_trial() -> None:
-    facts = environment.measure_environment()
+    facts = environment.EnvironmentMonitor().end()
     known = ("load1", "run_queue", "busy_share", "boot_id")
     assert_it_gives_reasons(facts, known)
     assert 0 <= facts["busy_share"] <= 1
     assert facts["run_queue"] >= 0
     assert facts["cpus"] == os.cpu_count()
+
+
+@linux_only
+def test_environment_before_a_trial_covers_the_time_since_the_trial_before(
+    burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)  # tests next to this one may use more
+    monkeypatch.setattr(environment, "LONGEST_S", 1e6)
+    monitor = environment.EnvironmentMonitor()
+    await_burnt(burner)
+    began = time.monotonic()
+    seen = {each["name"]: each["cpu_s"] for each in monitor.end()["foreign"]}
+    assert seen["stranger"] >= 0.3
+    assert time.monotonic() - began < environment.ENVIRONMENT_S
+
+
+@linux_only
+def test_environment_before_a_trial_does_not_cover_a_long_time(
+    burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)
+    monkeypatch.setattr(environment, "LONGEST_S", 0.2)
+    monitor = environment.EnvironmentMonitor()
+    await_burnt(burner)
+    began = time.monotonic()
+    assert "stranger" not in [each["name"] for each in monitor.end()["foreign"]]
+    assert time.monotonic() - began >= environment.ENVIRONMENT_S
+
+
+@linux_only
+@pytest.mark.quiet
+def test_environment_before_a_trial_leaves_out_the_work_of_the_agent() -> None:
+    monitor = environment.EnvironmentMonitor()
+    start_s = time.process_time()
+    while time.process_time() - start_s < 0.5:
+        pass
+    facts = monitor.end()
+    assert facts["busy_share"] * facts["cpus"] < 0.3
 
 
 @linux_only
@@ -131,7 +170,7 @@ def test_environment_subtracts_the_cpu_time_of_the_trial(burner: subprocess.Pope
 
 def test_every_environment_fact_has_a_name() -> None:
     before, during = (
-        environment.measure_environment(),
+        environment.EnvironmentMonitor().end(),
         environment.InterferenceMonitor().end(None, []),
     )
     others = {"cpus", "seconds", "reasons"}

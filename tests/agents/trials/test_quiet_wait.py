@@ -8,8 +8,28 @@ from typing import Any
 
 import pytest
 
-from tests.agents.support import SERVER, AgentHost, a_load, a_plan, a_tool, a_trial
+from agents.hostagent.monitoring.environment import ENVIRONMENT_S
+from tests.agents.support import (
+    FAKE_TOOL,
+    SERVER,
+    AgentHost,
+    Step,
+    a_load,
+    a_plan,
+    a_tool,
+    a_trial,
+)
+from tests.support.waiting import wait_until
 
+#: A tool that uses a CPU for half a second, and leaves what the agent expects.
+BUSY_TOOL = (
+    FAKE_TOOL
+    + """
+import time
+while time.process_time() < 0.5:
+    pass
+"""
+)
 #: Every measurement of a host that is not completely idle is above this share.
 NEVER_QUIET = 0.0001
 
@@ -72,3 +92,39 @@ def test_trial_without_a_wait_starts_at_once(host, busy_process):
     step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=0))
     assert not step.named("host_busy")
     assert step.only("trial_done")
+
+
+def run_two_trials(host: AgentHost, cooldown_s: float) -> Step:
+    """Two trials with a busy tool, which do not wait."""
+    trials = [
+        a_trial(host.send_tool(BUSY_TOOL), id=name, cooldown_s=cooldown_s) for name in ("t1", "t2")
+    ]
+    step = host.start(a_plan(*trials))
+    # A poll of the agent would be a neighbour, too.
+    result = step.folder / "trials/t2/result.json"
+    wait_until(result.exists, "no result of the second trial")
+    step.await_end()
+    return step
+
+
+def get_share(step: Step, trial: str) -> float:
+    share: float = step.file(trial, "result.json")["hosts"]["a"]["busy_share"]
+    return share
+
+
+@pytest.mark.parametrize("cooldown_s", [0.0, 0.4])
+def test_neighbour_of_the_second_trial_is_seen_as_that_of_the_first(host, busy_process, cooldown_s):
+    step = run_two_trials(host, cooldown_s)
+    least = 0.4 / (os.cpu_count() or 1)
+    assert get_share(step, "t1") > least
+    assert get_share(step, "t2") > least
+
+
+@pytest.mark.quiet
+@pytest.mark.parametrize("cooldown_s", [0.0, 1.0])
+def test_trial_before_is_no_neighbour_and_the_cooldown_is_used(host, cooldown_s):
+    step = run_two_trials(host, cooldown_s)
+    assert get_share(step, "t2") < 0.2 / (os.cpu_count() or 1)
+    done = step.named("trial_done")[0]["t"]
+    starting = [each["t"] for each in step.named("phase") if each["phase"] == "starting"]
+    assert cooldown_s <= starting[1] - done < max(cooldown_s, ENVIRONMENT_S) + 0.2
