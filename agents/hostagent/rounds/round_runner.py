@@ -188,7 +188,7 @@ class TrialTask:
                 self._report_failure(failed)
                 return
             cooldown_s = self._trial.cooldown_s
-        self._pause.announce(following, cooldown_s)
+        self._pause.end(following, cooldown_s)
         self._journal.append("trial_done", trial=self._trial.id, quiet_s=self._pause.left_s())
         self._all_hosts.cool_down(cooldown_s)
 

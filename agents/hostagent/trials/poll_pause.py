@@ -7,8 +7,12 @@ from typing import Optional
 
 from ..step.plan import Trial
 
-#: For the start and end of the load tool.
-SLACK_S = 0.5
+#: From the expected end of the loads to the end of the trial, until one has shown it.
+FIRST_END_S = 0.5
+#: The longest such time, since the next trial may have a smaller output to read.
+LONGEST_END_S = 2.0
+#: A poll that comes too early finds nothing, and the next one comes half a second later.
+SLACK_S = 0.05
 
 
 class PollPause:
@@ -20,6 +24,8 @@ class PollPause:
 
     def __init__(self) -> None:
         self._start_s = 0.0
+        self._end_s = FIRST_END_S
+        self._loads_end: Optional[float] = None
         self._began = time.monotonic()
         self._ends = self._began
 
@@ -28,19 +34,31 @@ class PollPause:
 
         They begin as late after its start as in the trial before. None: there is no further trial.
         """
+        self._loads_end = None
         self._began = self._ends = time.monotonic() + after_s
         if trial:
             self._ends += self._start_s
+
+    def end(self, following: Optional[Trial], after_s: float) -> None:
+        """A trial has ended; `following` starts after that time.
+
+        The end of the next one, from the expected end of its loads, takes as long.
+        """
+        if self._loads_end is not None:
+            took_s = max(0.0, time.monotonic() - self._loads_end)
+            self._end_s = min(took_s, LONGEST_END_S) + SLACK_S
+        self.announce(following, after_s)
 
     def exclude(self, seconds: float) -> None:
         """Leave out this part of the start, which the next trial does not repeat."""
         self._began += seconds
 
     def begin_loads(self, trial: Trial) -> None:
-        """The loads of the trial start now; polls pause until their end."""
+        """The loads of the trial start now; polls pause until its end."""
         now = time.monotonic()
         self._start_s = max(0.0, now - self._began)
-        self._ends = now + compute_loads_s(trial)
+        self._loads_end = now + compute_loads_s(trial)
+        self._ends = self._loads_end + self._end_s
 
     def left_s(self) -> float:
         return round(max(0.0, self._ends - time.monotonic()), 3)
@@ -52,4 +70,4 @@ def compute_loads_s(trial: Trial) -> float:
     if trial.search:
         expected_s = sum(load.warmup_s for load in trial.loads) + trial.search.duration_s
     limit_s = sum(load.wall_limit_s for load in trial.loads)
-    return min(expected_s, limit_s) + SLACK_S
+    return min(expected_s, limit_s)
