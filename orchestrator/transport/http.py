@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
@@ -51,6 +51,31 @@ class Answer:
     @property
     def ok(self) -> bool:
         return 200 <= self.status < 300
+
+
+class AnswerStream:
+    """The head of an answer, and its body in pieces."""
+
+    def __init__(self, connection: "_Connection", answer: http.client.HTTPResponse) -> None:
+        self._connection, self._answer = connection, answer
+        self.status = answer.status
+
+    def get_header(self, name: str) -> str:
+        """Return the value of a header; empty if there is none."""
+        return self._answer.getheader(name) or ""
+
+    def read(self, most_bytes: int) -> bytes:
+        """Return the beginning of the body. Raise DeliveryError if it does not arrive."""
+        with self._connection.describe_errors():
+            return self._answer.read(most_bytes)
+
+    def read_next(self, most_bytes: int) -> bytes:
+        """Return what has arrived, empty at the end. Raise DeliveryError after an interruption.
+
+        A body that is shorter than its `Content-Length` is no error here.
+        """
+        with self._connection.describe_errors():
+            return self._answer.read1(most_bytes)
 
 
 def check_web_address(url: str, *, field: str = "url") -> str:
@@ -100,25 +125,37 @@ def send(
     `allowed`: internal networks (`10.1.0.0/16`) that requests may reach. `timeout_s` limits the
     whole request, however slowly the answer arrives.
     """
+    with open_answer(
+        method, url, body=body, headers=headers, allowed=allowed, timeout_s=timeout_s
+    ) as answer:
+        return Answer(status=answer.status, body=answer.read(most_bytes))
+
+
+@contextlib.contextmanager
+def open_answer(
+    method: str,
+    url: str,
+    *,
+    body: bytes = b"",
+    headers: Mapping[str, str],
+    allowed: Sequence[str] = (),
+    timeout_s: float,
+    idle_s: float = TIMEOUT_S,
+) -> Iterator[AnswerStream]:
+    """Send a request as `send` does, and provide the answer within the context.
+
+    `timeout_s` limits the time of the context, and `idle_s` each wait for data.
+    """
     check_web_address(url)
     parts = urlsplit(url)
-    connection = _build_connection(parts, allowed, timeout_s)
+    connection = _build_connection(parts, allowed, timeout_s, idle_s)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    try:
-        with contextlib.closing(connection), call_after(connection.seconds_left, connection.cut):
+    with contextlib.closing(connection), call_after(connection.seconds_left, connection.cut):
+        with connection.describe_errors():
             connection.request(method, target, body=body or None, headers=dict(headers))
-            with contextlib.closing(connection.getresponse()) as answer:
-                start = answer.read(most_bytes)
-        if connection.was_cut:
-            raise TimeoutError
-        return Answer(status=answer.status, body=start)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        why = (
-            f"no whole answer within {timeout_s:g} s"
-            if connection.was_cut
-            else _describe_error(error)
-        )
-        raise DeliveryError(f"{parts.hostname}: {why}") from error
+            answer = connection.getresponse()
+        with contextlib.closing(answer):
+            yield AnswerStream(connection, answer)
 
 
 def resolve_addresses(
@@ -193,13 +230,24 @@ class _Connection(http.client.HTTPConnection):
     """Connects to the checked addresses, one after the other, whatever the name resolves to now."""
 
     def __init__(
-        self, host: str, port: int, encrypted: bool, addresses: Sequence[str], deadline: float
+        self,
+        host: str,
+        port: int,
+        encrypted: bool,
+        addresses: Sequence[str],
+        *,
+        since: float,
+        timeout_s: float,
+        idle_s: float,
     ) -> None:
         # The brackets of an IPv6 literal belong to the Host header; http.client adds them.
         super().__init__(host, port)
         if encrypted:
             self.default_port = 443
-        self._addresses, self._encrypted, self._deadline = addresses, encrypted, deadline
+        self._addresses, self._encrypted, self._idle_s = addresses, encrypted, idle_s
+        self._timeout_s, self._deadline = timeout_s, since + timeout_s
+        # `http.client` forgets its socket when an answer ends with the connection.
+        self._cuttable: socket.socket | None = None
         self.was_cut = False
 
     def connect(self) -> None:
@@ -212,7 +260,22 @@ class _Connection(http.client.HTTPConnection):
             )
             self._keep(wrapped)
             wrapped.do_handshake()
-        self.sock.settimeout(TIMEOUT_S)
+        self.sock.settimeout(self._idle_s)
+
+    @contextlib.contextmanager
+    def describe_errors(self) -> Iterator[None]:
+        """Raise DeliveryError, with the host and the reason, for errors of the connection."""
+        try:
+            yield
+            if self.was_cut:
+                raise TimeoutError
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            why = (
+                f"no whole answer within {self._timeout_s:g} s"
+                if self.was_cut
+                else _describe_error(error)
+            )
+            raise DeliveryError(f"{self.host}: {why}") from error
 
     @property
     def seconds_left(self) -> float:
@@ -221,13 +284,13 @@ class _Connection(http.client.HTTPConnection):
     def cut(self) -> None:
         """End the connection at the deadline, from another thread."""
         self.was_cut = True
-        sock = self.sock
+        sock = self._cuttable
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def _keep(self, sock: socket.socket) -> None:
-        self.sock = sock
+        self.sock = self._cuttable = sock
         if self.was_cut:  # `cut` ran before the socket was set.
             raise TimeoutError
 
@@ -246,12 +309,17 @@ class _Connection(http.client.HTTPConnection):
         raise problem
 
 
-def _build_connection(parts: SplitResult, allowed: Sequence[str], timeout_s: float) -> _Connection:
-    """Resolve the host; the time for that is part of the connection's deadline."""
-    deadline = time.monotonic() + timeout_s
+def _build_connection(
+    parts: SplitResult, allowed: Sequence[str], timeout_s: float, idle_s: float
+) -> _Connection:
+    """Resolve the host; the time for that is part of the time limit."""
+    since = time.monotonic()
     host, port = parts.hostname or "", parts.port or _get_default_port(parts.scheme)
     addresses = resolve_addresses(host, port, allowed, timeout_s=timeout_s)
-    return _Connection(host, port, parts.scheme == "https", addresses, deadline)
+    encrypted = parts.scheme == "https"
+    return _Connection(
+        host, port, encrypted, addresses, since=since, timeout_s=timeout_s, idle_s=idle_s
+    )
 
 
 def _get_default_port(scheme: str) -> int:

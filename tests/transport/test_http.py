@@ -127,9 +127,10 @@ def trickling(first: bytes) -> Iterator[int]:
         listener.close()
 
 
-def test_a_trickling_response_is_cut_off() -> None:
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
+def test_a_trickling_response_is_cut_off(more: str) -> None:
     with (
-        trickling(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n") as port,
+        trickling(f"HTTP/1.1 200 OK\r\n{more}Content-Length: 100\r\n\r\n".encode()) as port,
         pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"),
     ):
         send("GET", f"http://127.0.0.1:{port}/", headers={}, allowed=HERE, timeout_s=0.3)
