@@ -8,6 +8,7 @@ Layout below the host's work directory (all paths are relative to it, all names 
     bundles/<name>.bundle                 a git bundle; removed by `take-bundle`
     sources/<commit>.tar.gz               `git archive` of a commit: of a submodule, and for hosts
                                           without git
+    sources/<commit>-lfs.tar              the files of Git LFS of a commit and of its submodules
     builds/<commit>-<inputs hash>/        the build of a commit:
         tree/                             the checked-out files, with submodules in their places
         repositories/<name>/              the files of another repository that the build uses
@@ -145,9 +146,11 @@ SOURCE:
 
     {"archive": "sources/<sha>.tar.gz"} | {"repository": "<project id>"} | {"problem": "..."},
     and "submodules": [{"path": "vendor/lib", "archive": "sources/<sha>.tar.gz"}, ...]
+    and "lfs_files": "sources/<sha>-lfs.tar"
 
     problem     the build fails with this message
     submodules  archives that are unpacked into folders of the tree, parents first; may be absent
+    lfs_files   an archive whose files then replace the pointers of Git LFS; may be absent
 
 TRIAL:
 

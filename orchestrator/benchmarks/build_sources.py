@@ -1,7 +1,8 @@
-"""What a host needs to build a commit: its submodules, or the reason why it cannot be measured.
+"""What a host needs to build a commit: its submodules and its files of Git LFS, or the reason why
+it cannot be measured.
 
-The answer is stored for each commit. A fetch worker fetches the submodules that jobs ask for; one
-that cannot be fetched is a problem of its commit, not of the project.
+The answer is stored for each commit. A fetch worker fetches what jobs ask for; what cannot be
+fetched is a problem of its commit, not of the project.
 """
 
 import logging
@@ -36,7 +37,7 @@ def load_build_source(project: Project, commit: Commit, *, since: datetime) -> B
     """Return the source of a commit, for a job that started at `since`.
 
     An answer with a problem must be newer than `since`, so that each job tries again. Raise
-    FetchRunningError until the submodules are fetched, and InvalidRequestError if the project
+    FetchRunningError until everything is fetched, and InvalidRequestError if the project
     cannot be fetched.
     """
     row = BuildSource.objects.filter(commit=commit).first()
@@ -44,10 +45,10 @@ def load_build_source(project: Project, commit: Commit, *, since: datetime) -> B
         return row
     repository = open_repository_with(project, commit.sha, since)
     try:
-        submodules = repository.inspect(commit.sha)
+        contents = repository.inspect(commit.sha)
     except InvalidRequestError as error:
         return _record(commit, problem=str(error))
-    if not submodules:
+    if not contents.submodules and not contents.lfs_files:
         return _record(commit)
     _request(commit, since)
     with resolve_after_fetch(lambda: since):
@@ -60,10 +61,10 @@ def read_submodules(source: BuildSource) -> list[SubmoduleTree]:
     return [SubmoduleTree(path, sha) for path, sha in source.submodules]
 
 
-def fetch_requested_submodules(
+def fetch_requested_sources(
     project: Project, repository: Repository, on_progress: Callable[[str], None]
 ) -> None:
-    """Fetch the submodules of the commits that jobs wait for; for the fetch worker.
+    """Fetch the submodules and files of Git LFS that jobs wait for; for the fetch worker.
 
     Raise MirrorBusyError if another process uses the mirror.
     """
@@ -77,14 +78,19 @@ def fetch_requested_submodules(
         if time.monotonic() > end:
             return
         try:
-            trees = repository.submodules.fetch(row.commit.sha, on_progress=on_progress)
+            fetched = repository.submodules.fetch(row.commit.sha, on_progress=on_progress)
+            has_lfs_files = repository.lfs.fetch(row.commit.sha, fetched, on_progress=on_progress)
         except MirrorBusyError:
             raise
         except PitwallError as error:
             logger.info("a commit of project %s cannot be measured: %s", project.pk, error)
             _record(row.commit, problem=str(error))
         else:
-            _record(row.commit, submodules=[list(tree) for tree in trees])
+            _record(
+                row.commit,
+                submodules=[list(each.tree) for each in fetched],
+                has_lfs_files=has_lfs_files,
+            )
 
 
 def _is_usable(project: Project, row: BuildSource, since: datetime) -> bool:
@@ -93,26 +99,36 @@ def _is_usable(project: Project, row: BuildSource, since: datetime) -> bool:
         return False
     if row.read_at >= since:
         return True
-    is_there = not row.submodules or open_repository(project).submodules.has_all(
-        read_submodules(row)
-    )
-    return is_there and not row.problem
+    return not row.problem and _is_in_mirror(open_repository(project), row)
+
+
+def _is_in_mirror(repository: Repository, row: BuildSource) -> bool:
+    """Return whether the mirror has everything; it may have been lost or cloned again."""
+    trees = read_submodules(row)
+    if trees and not repository.submodules.has_all(trees):
+        return False
+    return not row.has_lfs_files or repository.lfs.has_all(row.commit.sha, trees)
 
 
 def _request(commit: Commit, since: datetime) -> None:
-    """Ask a fetch worker for the submodules, unless that was done after `since`."""
+    """Ask a fetch worker for what the commit needs, unless that was done after `since`."""
     row, _ = BuildSource.objects.get_or_create(commit=commit)
     if row.requested_at is None or row.requested_at < since:
         BuildSource.objects.filter(pk=row.pk).update(requested_at=read_database_time())
 
 
 def _record(
-    commit: Commit, *, submodules: list[list[str]] | None = None, problem: str = ""
+    commit: Commit,
+    *,
+    submodules: list[list[str]] | None = None,
+    has_lfs_files: bool = False,
+    problem: str = "",
 ) -> BuildSource:
     row, _ = BuildSource.objects.update_or_create(
         commit=commit,
         defaults={
             "submodules": submodules or [],
+            "has_lfs_files": has_lfs_files,
             "problem": problem[:MOST_PROBLEM],
             "read_at": read_database_time(),
         },

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 
-from orchestrator.benchmarks.build_sources import fetch_requested_submodules
+from orchestrator.benchmarks.build_sources import fetch_requested_sources
 from orchestrator.benchmarks.fetch_requests import (
     PAUSES_S,
     pause_after,
@@ -158,7 +158,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
         update_suite_repository(project.repository_url)
         note = partial(_note_progress, fetch, claim)
         _fetch(fetch, repository, note)
-        fetch_requested_submodules(project, repository, note)
+        fetch_requested_sources(project, repository, note)
         try:
             file_default_branch(project, repository)
         except InvalidRequestError as error:

@@ -21,8 +21,11 @@ class TeamMirrors:
     projects: frozenset[int]
     most_bytes: int | None
 
-    def check(self, *, without: str = "") -> None:
-        """Raise QuotaExceededError if they use the whole quota, not counting `without`."""
+    def check(self, *, without: str = "", more_bytes: int = 0) -> None:
+        """Raise QuotaExceededError if they use the whole quota, not counting `without`.
+
+        `more_bytes`: what is about to be written.
+        """
         if self.most_bytes is None:
             return
         folders = (
@@ -31,7 +34,7 @@ class TeamMirrors:
             if parse_mirror_project(strip_clone_suffix(each.name)) in self.projects
             and each.name != without
         )
-        used = sum(map(measure_folder, folders))
+        used = sum(map(measure_folder, folders)) + more_bytes
         if used >= self.most_bytes:
             raise QuotaExceededError(
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
@@ -54,15 +57,16 @@ class MirrorLimits:
     free_bytes: int
     team: TeamMirrors | None
 
-    def check(self) -> None:
+    def check(self, *, more_bytes: int = 0) -> None:
         """Raise InvalidRequestError, QuotaExceededError or NotReadyError for an exceeded limit.
 
-        The limit of this mirror comes first: its message is the most specific.
+        The limit of this mirror comes first: its message is the most specific. `more_bytes`: what
+        is about to be written.
         """
-        check_size(self.folder, self.mirror_bytes)
+        check_size(self.folder, self.mirror_bytes, more_bytes=more_bytes)
         if self.team is not None:
-            self.team.check(without=self.replaces)
-        check_free(self.folder.parent, self.free_bytes)
+            self.team.check(without=self.replaces, more_bytes=more_bytes)
+        check_free(self.folder.parent, self.free_bytes + more_bytes)
 
     def repeated_check(self) -> Callable[[], None]:
         """Return `check` for `run_bounded`, which uses at most a tenth of the time."""
@@ -78,9 +82,9 @@ class MirrorLimits:
         return check
 
 
-def check_size(mirror: Path, most_bytes: int) -> None:
-    """Raise InvalidRequestError if the mirror is larger than `most_bytes`."""
-    if measure_folder(mirror) > most_bytes:
+def check_size(mirror: Path, most_bytes: int, *, more_bytes: int = 0) -> None:
+    """Raise InvalidRequestError if the mirror, with `more_bytes`, is larger than `most_bytes`."""
+    if measure_folder(mirror) + more_bytes > most_bytes:
         raise InvalidRequestError(
             f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
             "files from its history and choose Clone again on the project's page, or ask your "

@@ -280,16 +280,17 @@ class Commit(models.Model):
 class BuildSource(models.Model):
     """What a host needs to build a commit, in addition to the files of the commit.
 
-    `submodules` are pairs of a path and a hash, parents first. `problem`: why the files are not
-    those to measure; empty if they are. `requested_at`: when a job asked for the submodules.
-    `read_at`: when the other fields were determined; null before. Both times are of the database's
-    clock.
+    `submodules` are pairs of a path and a hash, parents first. `has_lfs_files`: the commit or a
+    submodule has files of Git LFS. `problem`: why the files are not those to measure; empty if they
+    are. `requested_at`: when a job asked for a fetch of them. `read_at`: when the other fields were
+    determined; null before. Both times are of the database's clock.
     """
 
     commit = models.OneToOneField(
         Commit, on_delete=models.CASCADE, primary_key=True, related_name="source"
     )
     submodules = models.JSONField(default=list, blank=True)
+    has_lfs_files = models.BooleanField(default=False, db_default=False)
     problem = models.TextField(blank=True)
     requested_at = models.DateTimeField(null=True, blank=True)
     read_at = models.DateTimeField(null=True, blank=True)

@@ -41,7 +41,7 @@ class Remote:
         """
         check_url(self.url, allow_local=self.allow_local)
         if self.url.startswith("/"):
-            self._refuse_private()
+            self.refuse_private()
             done = call_git(
                 *args, config=config, variables={"GIT_ALLOW_PROTOCOL": "file"}, check=False,
                 **limits,
@@ -71,8 +71,8 @@ class Remote:
                 words = done._replace(stderr=self._without_url(done.stderr))
                 raise build_git_error(words, problem, advice)
 
-    def _refuse_private(self) -> None:
-        """Reject paths in Pitwall's data folder, which contains the mirrors of all teams."""
+    def refuse_private(self) -> None:
+        """Reject a path in Pitwall's data folder, which contains the mirrors of all teams."""
         path = Path(self.url).resolve()
         if self.private is not None and path.is_relative_to(self.private.resolve()):
             raise InvalidRequestError(

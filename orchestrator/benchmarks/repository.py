@@ -11,6 +11,7 @@ from orchestrator.benchmarks.archiving import PACK_TIMEOUT_S, write_archive
 from orchestrator.benchmarks.commit_facts import COMMIT_FIELDS, CommitFacts, parse_commit
 from orchestrator.benchmarks.fetch_calls import fetch_refs
 from orchestrator.benchmarks.git_calls import GitOutput, call_git, is_repository
+from orchestrator.benchmarks.lfs_files import LfsFiles
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
 from orchestrator.benchmarks.mirrors import (
     build_clone_path,
@@ -21,14 +22,15 @@ from orchestrator.benchmarks.mirrors import (
 )
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.submodules import Submodules
-from orchestrator.benchmarks.tree_entries import Submodule, inspect_commit
+from orchestrator.benchmarks.tree_entries import CommitContents, inspect_commit
 from orchestrator.core.errors import InvalidRequestError
 
 _ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
 #: Limit of a list of hashes that is not kept in memory: 26 million hashes.
 MOST_LISTED_BYTES = 1 << 30
-#: Time limit of all submodules of a commit: requests for the project wait for them.
+#: Time limit of all submodules of a commit, and of its files of Git LFS: requests for the project
+#: wait for them.
 SUBMODULES_TIMEOUT_S = 900.0
 #: Time limit of repacking a mirror, and the least time between two.
 GC_TIMEOUT_S = 1800.0
@@ -285,8 +287,8 @@ class Repository:
             limit="PITWALL_GIT_PACKED_LIMIT_MIB", size_check=self._check_free,
         )  # fmt: skip
 
-    def inspect(self, sha: str) -> list[Submodule]:
-        """Return the submodules of a commit; errors as for `inspect_commit`."""
+    def inspect(self, sha: str) -> CommitContents:
+        """Return what a commit only refers to; errors as for `inspect_commit`."""
         return inspect_commit(self._mirror, sha)
 
     @property
@@ -298,6 +300,10 @@ class Repository:
             timeout_s=min(self._limits.fetch_timeout_s, SUBMODULES_TIMEOUT_S),
             packed_bytes=self._limits.packed_bytes,
         )
+
+    @property
+    def lfs(self) -> LfsFiles:
+        return LfsFiles(self.submodules)
 
     def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
         """Filter a list that may have millions of hashes, without keeping it in memory."""

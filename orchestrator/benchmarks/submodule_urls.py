@@ -56,12 +56,12 @@ def may_send_credential(project: str, url: str) -> bool:
     """
     if project.startswith("/") or url.startswith("/"):
         return False
-    own, other = _find_place(project), _find_place(url)
+    own, other = find_place(project), find_place(url)
     is_plain = "%" not in other.path and ".." not in other.path.split("/")
     return own.server == other.server and is_plain and other.path.startswith(own.folder)
 
 
-def _find_place(url: str) -> RepositoryPlace:
+def find_place(url: str) -> RepositoryPlace:
     server = parse_place(url)
     match = _WITH_SCHEME.fullmatch(url) or _SHORT.fullmatch(url)
     # `git@host:group/name` is `ssh://git@host/group/name` on all forges.

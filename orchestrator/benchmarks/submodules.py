@@ -38,6 +38,13 @@ class SubmoduleTree(NamedTuple):
     sha: str
 
 
+class FetchedSubmodule(NamedTuple):
+    """A submodule that was fetched from `remote`."""
+
+    tree: SubmoduleTree
+    remote: Remote
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submodules:
     """Fetches and reads the submodules of the commits in `mirror`.
@@ -58,7 +65,7 @@ class Submodules:
 
     def fetch(
         self, sha: str, *, on_progress: Callable[[str], None] | None = None
-    ) -> list[SubmoduleTree]:
+    ) -> list[FetchedSubmodule]:
         """Fetch all submodules of a commit and theirs; return them, parents first.
 
         Raise InvalidRequestError that names the submodule if one cannot be fetched or measured.
@@ -82,8 +89,8 @@ class Submodules:
 
     def _walk(
         self, sha: str, deadline: float, on_progress: Callable[[str], None] | None
-    ) -> Iterator[SubmoduleTree]:
-        top = inspect_commit(self.mirror, sha)
+    ) -> Iterator[FetchedSubmodule]:
+        top = inspect_commit(self.mirror, sha).submodules
         # Submodules that are left, each with the path and URL of the repository around it.
         left = [(each, "", self.remote.url, 1) for each in reversed(top)]
         count = 0
@@ -93,14 +100,14 @@ class Submodules:
             path = f"{around}{submodule.path}"
             self._check_bounds(path, count, level)
             try:
-                url = self._fetch_one(submodule, parent, deadline, on_progress)
-                inner = inspect_commit(self.folder, submodule.sha)
+                remote = self._fetch_one(submodule, parent, deadline, on_progress)
+                inner = inspect_commit(self.folder, submodule.sha).submodules
             except PitwallError as error:
                 raise InvalidRequestError(
                     f"the submodule {path} cannot be used: {error}"
                 ) from error
-            left += [(each, f"{path}/", url, level + 1) for each in reversed(inner)]
-            yield SubmoduleTree(path, submodule.sha)
+            left += [(each, f"{path}/", remote.url, level + 1) for each in reversed(inner)]
+            yield FetchedSubmodule(SubmoduleTree(path, submodule.sha), remote)
 
     def _check_bounds(self, path: str, count: int, level: int) -> None:
         if count > MOST_SUBMODULES:
@@ -120,12 +127,12 @@ class Submodules:
         parent: str,
         deadline: float,
         on_progress: Callable[[str], None] | None,
-    ) -> str:
-        """Fetch a submodule unless it is there; return its URL, which is checked in any case."""
+    ) -> Remote:
+        """Fetch a submodule unless it is there; return its remote, which is checked in any case."""
         url = resolve_submodule_url(parent, submodule.url, allow_local=self.remote.allow_local)
         remote = self._build_remote(url)
         if self._has(submodule.sha):
-            return url
+            return remote
         fetch = partial(self._call_fetch, remote, deadline, on_progress)
         ref = f"refs/pitwall/{submodule.sha}"
         try:
@@ -140,7 +147,7 @@ class Submodules:
                 "push it there"
             )
         call_git("--git-dir", str(self.folder), "update-ref", ref, submodule.sha)
-        return url
+        return remote
 
     def _call_fetch(
         self,

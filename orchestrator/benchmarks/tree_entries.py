@@ -1,25 +1,22 @@
-"""The files of a commit in a bare repository: its submodules, and its pointers of Git LFS."""
+"""The files of a commit in a bare repository: its submodules, and its files of Git LFS."""
 
 import os
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.benchmarks.git_calls import call_git
+from orchestrator.benchmarks.lfs_pointers import POINTER_SIZES, LfsFile, read_pointers
 from orchestrator.core.errors import InvalidRequestError
 
 GITMODULES = ".gitmodules"
-#: A larger `.gitmodules` is not one, but an attempt to occupy a worker.
-MOST_GITMODULES_BYTES = 256 << 10
-_LINK, _FILE = "160000", "100"
-#: The sizes in bytes of a pointer of Git LFS: its specification requires less than 1,024.
-_POINTER_SIZES = range(100, 1025)
-_POINTER = re.compile(
-    rb"version https?://(?:git-lfs|hawser)\.github\.com/spec/v1\n(?:[^\n]*\n)*?oid sha256:"
-)
+LFSCONFIG = ".lfsconfig"
+#: A larger file of git's configuration is not one, but an attempt to occupy a worker.
+MOST_CONFIG_BYTES = 256 << 10
+_LINK, _FILE, _PROGRAM = "160000", "100", "100755"
 _KEY = re.compile(rb"submodule\.(?P<name>.+)\.(?P<field>path|url)", re.DOTALL)
+#: The number of files that a message names.
 _NAMED = 5
 
 
@@ -40,16 +37,34 @@ class Submodule(NamedTuple):
     url: str
 
 
-def inspect_commit(folder: Path, sha: str) -> list[Submodule]:
-    """Return the submodules of a commit; none without `.gitmodules`.
+class CommitContents(NamedTuple):
+    """What a commit only refers to. `lfs_url`: the server of `.lfsconfig`; empty if none is set."""
 
-    Raise InvalidRequestError if it has pointers of Git LFS, or if `.gitmodules` cannot be read or
-    does not name a submodule.
+    submodules: list[Submodule]
+    lfs_files: list[LfsFile]
+    lfs_url: str
+
+
+def inspect_commit(folder: Path, sha: str) -> CommitContents:
+    """Return the submodules of a commit, none without `.gitmodules`, and its files of Git LFS.
+
+    Raise InvalidRequestError if a file of git's configuration or a pointer cannot be read, or if
+    `.gitmodules` does not name a submodule.
     """
     entries = _list_entries(folder, sha)
-    if pointers := _find_lfs_pointers(folder, entries):
-        raise InvalidRequestError(_describe_pointers(pointers))
-    return _find_submodules(folder, sha, entries)
+    lfs_files = _find_lfs_files(folder, entries)
+    lfs_url = _read_lfs_url(folder, sha, entries) if lfs_files else ""
+    return CommitContents(_find_submodules(folder, sha, entries), lfs_files, lfs_url)
+
+
+def name_files(paths: Sequence[str]) -> str:
+    """Return the first of these paths, and the number of the others, for a message."""
+    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+    return f"{', '.join(map(_format_path, paths[:_NAMED]))}{more}"
+
+
+def _format_path(path: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in path[:200])
 
 
 def _list_entries(folder: Path, sha: str) -> list[TreeEntry]:
@@ -66,15 +81,20 @@ def _parse_entry(facts: list[str], path: str) -> TreeEntry:
 
 def _find_submodules(folder: Path, sha: str, entries: Sequence[TreeEntry]) -> list[Submodule]:
     links = [entry for entry in entries if entry.mode == _LINK]
-    listed = next((entry for entry in entries if entry.path == GITMODULES), None)
-    if not links or listed is None:
+    if not links or not _has_config(entries, GITMODULES):
         return []
-    if not listed.mode.startswith(_FILE) or listed.size > MOST_GITMODULES_BYTES:
-        raise InvalidRequestError(
-            f"{GITMODULES} is not a file of at most {MOST_GITMODULES_BYTES >> 10} KiB"
-        )
     urls = _read_urls(folder, sha)
     return [Submodule(_check_path(link.path), link.sha, _find_url(urls, link)) for link in links]
+
+
+def _has_config(entries: Sequence[TreeEntry], name: str) -> bool:
+    """Return whether the commit has this file of git's configuration, of limited size."""
+    entry = next((entry for entry in entries if entry.path == name), None)
+    if entry is None:
+        return False
+    if not entry.mode.startswith(_FILE) or entry.size > MOST_CONFIG_BYTES:
+        raise InvalidRequestError(f"{name} is not a file of at most {MOST_CONFIG_BYTES >> 10} KiB")
+    return True
 
 
 def _find_url(urls: dict[str, str], link: TreeEntry) -> str:
@@ -97,17 +117,10 @@ def _check_path(path: str) -> str:
 
 def _read_urls(folder: Path, sha: str) -> dict[str, str]:
     """Return the URL of each path in `.gitmodules`; the last value of a field counts."""
-    done = call_git(
-        "--git-dir", str(folder), "config", f"--blob={sha}:{GITMODULES}", "--null",
-        "--get-regexp", r"^submodule\..*\.(path|url)$", check=False,
-    )  # fmt: skip
-    if done.returncode and done.stderr:  # It is silent if nothing was found.
-        raise InvalidRequestError(f"{GITMODULES} is not a valid file of git's configuration")
     fields: dict[bytes, dict[bytes, str]] = {}
-    for entry in done.stdout.split(b"\0"):
-        key, _, value = entry.partition(b"\n")
+    for key, value in _read_config(folder, sha, GITMODULES, r"^submodule\..*\.(path|url)$"):
         if match := _KEY.fullmatch(key):
-            fields.setdefault(match["name"], {})[match["field"]] = os.fsdecode(value)
+            fields.setdefault(match["name"], {})[match["field"]] = value
     return {
         each[b"path"].rstrip("/"): each[b"url"]
         for each in fields.values()
@@ -115,36 +128,43 @@ def _read_urls(folder: Path, sha: str) -> dict[str, str]:
     }
 
 
-def _find_lfs_pointers(folder: Path, entries: Iterable[TreeEntry]) -> list[str]:
-    """Return the paths of files that are pointers of Git LFS instead of their contents, sorted."""
-    paths: dict[str, list[str]] = {}
+def _read_lfs_url(folder: Path, sha: str, entries: Sequence[TreeEntry]) -> str:
+    """Return `lfs.url` of `.lfsconfig`; the last value counts."""
+    if not _has_config(entries, LFSCONFIG):
+        return ""
+    values = [value for _, value in _read_config(folder, sha, LFSCONFIG, r"^lfs\.url$")]
+    return values[-1] if values else ""
+
+
+def _read_config(folder: Path, sha: str, name: str, pattern: str) -> list[tuple[bytes, str]]:
+    """Return the keys that match, with their values, of a file of the commit."""
+    done = call_git(
+        "--git-dir", str(folder), "config", f"--blob={sha}:{name}", "--null",
+        "--get-regexp", pattern, check=False,
+    )  # fmt: skip
+    if done.returncode and done.stderr:  # It is silent if nothing was found.
+        raise InvalidRequestError(f"{name} is not a valid file of git's configuration")
+    pairs = (entry.partition(b"\n") for entry in done.stdout.split(b"\0") if entry)
+    return [(key, os.fsdecode(value)) for key, _, value in pairs]
+
+
+def _find_lfs_files(folder: Path, entries: Iterable[TreeEntry]) -> list[LfsFile]:
+    """Return the files that are pointers of Git LFS instead of their contents, sorted by path."""
+    candidates: dict[str, list[TreeEntry]] = {}
     for entry in entries:
-        if entry.mode.startswith(_FILE) and entry.size in _POINTER_SIZES:
-            paths.setdefault(entry.sha, []).append(entry.path)
-    return sorted(path for sha in _select_pointers(folder, list(paths)) for path in paths[sha])
-
-
-def _select_pointers(folder: Path, shas: Sequence[str]) -> Iterator[str]:
-    if not shas:
-        return
-    with tempfile.TemporaryFile() as wanted:
-        wanted.write("".join(f"{sha}\n" for sha in shas).encode())
-        wanted.seek(0)
-        output = call_git("--git-dir", str(folder), "cat-file", "--batch", source=wanted).stdout
-    start = 0
-    for sha in shas:  # `<hash> blob <size>\n<content>\n` of each, in the order of the input
-        head, _, _ = output[start : start + 200].partition(b"\n")
-        begin = start + len(head) + 1
-        start = begin + int(head.split()[2]) + 1
-        if _POINTER.match(output, begin, start):
-            yield sha
-
-
-def _describe_pointers(paths: Sequence[str]) -> str:
-    """Return the message for a commit with pointers of Git LFS."""
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return (
-        f"the commit has files of Git LFS, which Pitwall does not fetch: "
-        f"{', '.join(path[:200] for path in paths[:_NAMED])}{more}. The tree contains only their "
-        "pointers, so another program would be measured; store the files in git itself"
-    )
+        if entry.mode.startswith(_FILE) and entry.size in POINTER_SIZES:
+            candidates.setdefault(entry.sha, []).append(entry)
+    files, unreadable = [], []
+    for sha, pointer in read_pointers(folder, list(candidates)).items():
+        for entry in candidates[sha]:
+            if pointer is None:
+                unreadable.append(entry.path)
+            else:
+                files.append(LfsFile(entry.path, pointer, entry.mode == _PROGRAM))
+    if unreadable:
+        raise InvalidRequestError(
+            f"the commit has pointers of Git LFS that cannot be read: "
+            f"{name_files(sorted(unreadable))}. Expected version, oid and size; extensions of "
+            "Git LFS are not supported"
+        )
+    return sorted(files)

@@ -15,6 +15,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.sources import (
+    build_lfs_path,
     build_repository_id,
     build_source_path,
     has_git,
@@ -96,7 +97,7 @@ def _send_tools(needs: Needs, session: HostSession, there: Readiness) -> None:
 
 
 def _send_commit(job: Job, session: HostSession, commit: Commit, there: Readiness) -> None:
-    """Send a commit with its submodules; nothing if it cannot be measured."""
+    """Send a commit with its submodules and files of Git LFS; nothing if it cannot be measured."""
     since = job.started_at
     assert since is not None
     source = load_build_source(commit.project, commit, since=since)
@@ -104,13 +105,19 @@ def _send_commit(job: Job, session: HostSession, commit: Commit, there: Readines
         return
     open_mirror = partial(open_repository_with, commit.project, commit.sha, since)
     if not has_git(there.facts):
-        if not _has_archive(session, commit.sha, there):
-            _send_archive(session, commit.sha, open_mirror().archive)
+        path = build_source_path(commit.sha)
+        if not _has_file(session, path, there):
+            _send_file(session, path, partial(open_mirror().archive, commit.sha))
     elif not _has_commit(session, commit, there):
         _send_bundle(session, open_mirror(), build_repository_id(commit.project), commit.sha)
-    for tree in read_submodules(source):
-        if not _has_archive(session, tree.sha, there):
-            _send_archive(session, tree.sha, open_mirror().submodules.archive)
+    trees = read_submodules(source)
+    for tree in trees:
+        path = build_source_path(tree.sha)
+        if not _has_file(session, path, there):
+            _send_file(session, path, partial(open_mirror().submodules.archive, tree.sha))
+    path = build_lfs_path(commit.sha)
+    if source.has_lfs_files and not _has_file(session, path, there):
+        _send_file(session, path, partial(open_mirror().lfs.archive, commit.sha, trees))
 
 
 def _has_commit(session: HostSession, commit: Commit, there: Readiness) -> bool:
@@ -119,8 +126,7 @@ def _has_commit(session: HostSession, commit: Commit, there: Readiness) -> bool:
     return session.agent.commits(build_repository_id(commit.project), commit.sha)[commit.sha]
 
 
-def _has_archive(session: HostSession, sha: str, there: Readiness) -> bool:
-    path = build_source_path(sha)
+def _has_file(session: HostSession, path: str, there: Readiness) -> bool:
     return there.present[path] if path in there.present else session.agent.has(path)[path]
 
 
@@ -136,8 +142,8 @@ def _send_bundle(session: HostSession, repository: Repository, name: str, sha: s
     session.agent.take_bundle(name, sha)
 
 
-def _send_archive(session: HostSession, sha: str, write: Callable[[str, BinaryIO], None]) -> None:
+def _send_file(session: HostSession, path: str, write: Callable[[BinaryIO], None]) -> None:
     with open_pack_file(settings.DATA_DIR) as file:
-        write(sha, file)
+        write(file)
         file.seek(0)
-        session.transport.put(file, build_source_path(sha))
+        session.transport.put(file, path)

@@ -1,4 +1,4 @@
-"""The sources of a job: its commits, those of other repositories, and their submodules."""
+"""The sources of a job: its commits, those of other repositories, and what belongs to them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +13,11 @@ from orchestrator.runs.pinned_repositories import load_pinned_commits
 
 def build_source_path(sha: str) -> str:
     return f"sources/{sha}.tar.gz"
+
+
+def build_lfs_path(sha: str) -> str:
+    """Return the place of the files of Git LFS of a commit and of its submodules."""
+    return f"sources/{sha}-lfs.tar"
 
 
 def build_repository_id(project: Project) -> str:
@@ -52,4 +57,6 @@ def describe_source(
             {"path": tree.path, "archive": build_source_path(tree.sha)}
             for tree in read_submodules(source)
         ]
+    if source is not None and source.has_lfs_files:
+        own["lfs_files"] = build_lfs_path(sha)
     return own

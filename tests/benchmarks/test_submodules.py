@@ -1,10 +1,7 @@
 """The submodules of a commit are fetched by the fetch worker, within limits, without secrets."""
 
-import base64
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,14 @@ from orchestrator.benchmarks import access, submodules
 from orchestrator.benchmarks.build_sources import load_build_source
 from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.mirrors import measure_folder, open_pack_file
-from orchestrator.benchmarks.models import BuildSource, Project
+from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import FetchRunningError, get_mirror_path, open_repository
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.database.clock import read_database_time
-from tests.support.factories import Personas, commit_files, git, make_repository
-from tests.support.fetches import fetch_now, run_fetches
+from tests.support.factories import Personas, git, make_repository
+from tests.support.fetches import fetch_now, read_source, run_fetches
+from tests.support.git_servers import TOKEN, serving_git
 from tests.support.http_servers import Got, serving
 from tests.support.programs import program
 from tests.support.sshd import SshServer, sshd
@@ -32,12 +30,6 @@ __all__ = ["sshd"]
 pytestmark = pytest.mark.django_db
 
 ABSENT = "0123456789" * 4
-POINTER = (
-    "version https://git-lfs.github.com/spec/v1\n"
-    f"oid sha256:{'ab' * 32}\n"
-    "size 12345\n"
-)  # fmt: skip
-TOKEN = "s3cret-token"
 
 
 @pytest.fixture
@@ -52,19 +44,6 @@ def make_app_project(personas: Personas, url: str | Path) -> Project:
     project = create_project(member=personas.alice, slug="app", name="", repository_url=str(url))
     fetch_now(project)
     return project
-
-
-def read_source(project: Project, sha: str) -> BuildSource:
-    """Return the source as a job gets it: it asks, waits for the fetch, and asks again."""
-    since = read_database_time()
-    commit = project.commits.get(sha=sha)
-    for _ in range(3):
-        try:
-            return load_build_source(project, commit, since=since)
-        except FetchRunningError as error:
-            request_fetch(error.project, since=since)
-            run_fetches()
-    raise AssertionError("it waits for one fetch after the other")
 
 
 def read_problem(personas: Personas, app: Path, sha: str) -> str:
@@ -196,22 +175,6 @@ def test_a_bad_gitmodules_is_a_problem_of_its_commit(
     assert problem in read_problem(personas, app, sha)
 
 
-def test_pointers_of_git_lfs_are_named(personas: Personas, app: Path, tmp_path: Path) -> None:
-    pointed = commit_files(app, {f"model-{n}.bin": POINTER for n in range(7)}, 7)
-    commit_files(app, {f"model-{n}.bin": "x" * len(POINTER) for n in range(7)}, 8)
-    plain = git(app, "rev-parse", "HEAD")
-    (lib,) = make_repository(tmp_path / "lib", [{"weights.bin": POINTER}])
-    with_lib = commit_submodules(app, {"lib": ("../lib", lib)})
-    project = make_app_project(personas, app)
-    problem = read_source(project, pointed).problem
-    assert "the commit has files of Git LFS" in problem
-    assert "model-0.bin, model-1.bin, model-2.bin, model-3.bin, model-4.bin and 2 more" in problem
-    assert read_source(project, plain).problem == ""
-    problem = read_source(project, with_lib).problem
-    assert "the submodule lib cannot be used" in problem
-    assert "weights.bin" in problem
-
-
 def test_a_problem_is_tried_again_by_the_next_job(
     personas: Personas, app: Path, tmp_path: Path
 ) -> None:
@@ -238,57 +201,6 @@ def test_the_mirror_limit_includes_submodules(
     settings.GIT_MIRROR_LIMIT_MIB = 1
     project = make_app_project(personas, app)
     assert "PITWALL_GIT_MIRROR_LIMIT_MIB" in read_source(project, sha).problem
-
-
-class SmartServer:
-    """Serves the repositories in a folder over git's protocol, those in `team` with a token."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        #: The paths that were requested with a credential.
-        self.trusted: set[str] = set()
-
-    def __call__(self, got: Got) -> tuple[int, bytes, dict[str, str]]:
-        path, _, query = got.path.partition("?")
-        given = got.headers.get("authorization", "").partition(" ")[2]
-        password = base64.b64decode(given).decode().partition(":")[2]
-        if password:
-            self.trusted.add(path.split("/")[1])
-        if path.startswith("/team/") and password != TOKEN:
-            return 401, b"", {"WWW-Authenticate": 'Basic realm="git"'}
-        environment = {
-            "PATH": os.environ["PATH"],
-            "GIT_PROJECT_ROOT": str(self._folder),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "REQUEST_METHOD": got.method,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": got.headers.get("content-type", ""),
-            "CONTENT_LENGTH": str(len(got.body)),
-            "HTTP_CONTENT_ENCODING": got.headers.get("content-encoding", ""),
-            "GIT_PROTOCOL": got.headers.get("git-protocol", ""),
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "safe.directory",
-            "GIT_CONFIG_VALUE_0": "*",
-        }
-        done = subprocess.run(
-            ["git", "http-backend"],
-            input=got.body,
-            env=environment,
-            capture_output=True,
-            check=True,
-        )
-        head, _, body = done.stdout.partition(b"\r\n\r\n")
-        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-        status = int(headers.pop("Status", "200").split()[0])
-        return status, body, headers
-
-
-@contextmanager
-def serving_git(folder: Path) -> Iterator[tuple[str, SmartServer]]:
-    server = SmartServer(folder)
-    with serving(server) as url:
-        yield url, server
 
 
 def test_the_token_is_sent_to_private_submodules_in_the_folder_of_the_project_only(

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.engine import ROOT
 from tests.support.factories import DEFINITION, make_repository
+from tests.support.lfs import build_pointer
 from tests.support.programs import tool
 
 HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
@@ -59,12 +60,14 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
         (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
         (SHORT, ["--until", "decided"], "give --baseline or --merge-base"),
         (SHORT, ["--baseline", "newest-measured:main"], "only a server knows"),
+        (SHORT, [], "files of Git LFS of the commit"),
     ],
 )
 def test_a_local_run_reports_what_it_cannot_measure(
     tmp_path: Path, source: str, words: list[str], message: str
 ) -> None:
-    make_repository(tmp_path / "repository", [{"server.py": HELLO, "bench.yaml": source}])
+    files = {"server.py": HELLO, "bench.yaml": source, "model.bin": build_pointer(b"model")}
+    make_repository(tmp_path / "repository", [files])
     done = local(tmp_path / "repository", *words)
     assert done.returncode == 2
     assert message in done.stderr, done.stderr

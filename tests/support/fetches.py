@@ -12,8 +12,11 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 
+from orchestrator.benchmarks.build_sources import load_build_source
 from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
-from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.models import BuildSource, Fetch, Project
+from orchestrator.benchmarks.refs import FetchRunningError
+from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch.tasks import fetch_repositories
 from orchestrator.forges.models import PullRequest
 from orchestrator.forges.pr_sync import load_due_pull_ids, sync_pull_request
@@ -60,6 +63,19 @@ class PatientClient(Client):
 
     def generic(self, *args: Any, **more: Any) -> Any:
         return repeated(lambda: super(PatientClient, self).generic(*args, **more))
+
+
+def read_source(project: Project, sha: str) -> BuildSource:
+    """Return the source as a job gets it: it asks, waits for the fetch, and asks again."""
+    since = read_database_time()
+    commit = project.commits.get(sha=sha)
+    for _ in range(3):
+        try:
+            return load_build_source(project, commit, since=since)
+        except FetchRunningError as error:
+            request_fetch(error.project, since=since)
+            run_fetches()
+    raise AssertionError("it waits for one fetch after the other")
 
 
 @contextmanager

@@ -75,6 +75,13 @@ def add_worktree(root: Path, project: str, commit: str, tree: Path) -> None:
     _run_git(path, ["worktree", "add", "--quiet", "--force", "--detach", str(tree), commit])
 
 
+def ignore_changes(root: Path, project: str, tree: Path, names: Sequence[str]) -> None:
+    """Let git regard these files of a worktree as unchanged, as it does with the filter of LFS."""
+    words = ["update-index", "-z", "--assume-unchanged", "--stdin"]
+    listed = b"".join(os.fsencode(name) + b"\0" for name in names)
+    _run_git(get_repository(root, project), words, listed, tree=tree)
+
+
 def forget_worktrees(root: Path) -> None:
     """Remove the worktrees without a folder from each repository."""
     if not _has_git():
@@ -104,11 +111,16 @@ def _check_sha(text: str) -> str:
     return text
 
 
-def _run_git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
-    """Return the output of git; AgentError with its error message if it failed."""
+def _run_git(
+    folder: Path, words: Sequence[str], stdin: bytes = b"", *, tree: Optional[Path] = None
+) -> bytes:
+    """Return the output of git; AgentError with its error message if it failed.
+
+    It runs in a repository, or in a worktree of it.
+    """
     home = folder.parent if folder.suffix == ".git" else folder
     try:
-        done = _run(folder, words, _build_environment(home), stdin)
+        done = _run(tree or folder, words, _build_environment(home), stdin)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AgentError(f"git {words[0]} did not work: {error}") from error
     if done.returncode:

@@ -66,7 +66,8 @@ class Submodule(NamedTuple):
 class Source(NamedTuple):
     """The files of a commit: from `archive` or `repository`, and then its submodules.
 
-    `problem`: why there is neither; then the build fails.
+    `lfs_files`: an archive of files that replace the pointers of Git LFS among them. `problem`: why
+    there is neither; then the build fails.
     """
 
     commit: str
@@ -74,6 +75,7 @@ class Source(NamedTuple):
     repository: Optional[str]
     problem: Optional[str]
     submodules: tuple[Submodule, ...]
+    lfs_files: Optional[str]
 
 
 class Build(NamedTuple):

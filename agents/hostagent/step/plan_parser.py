@@ -108,6 +108,7 @@ def _parse_source(node: Node, commit: str) -> Source:
         submodules=tuple(
             Submodule(item["path"].text(), item["archive"].text()) for item in submodules
         ),
+        lfs_files=node["lfs_files"].text() if node.has("lfs_files") else None,
     )
 
 
@@ -191,6 +192,8 @@ def _check_source(source: Source, root: Path) -> None:
     for submodule in source.submodules:
         resolve_below(root, submodule.path)
         resolve_below(root, submodule.archive)
+    if source.lfs_files is not None:
+        resolve_below(root, source.lfs_files)
 
 
 def _check_trial(trial: Trial, root: Path) -> None:

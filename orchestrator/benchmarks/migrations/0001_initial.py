@@ -146,6 +146,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("submodules", models.JSONField(blank=True, default=list)),
+                ("has_lfs_files", models.BooleanField(db_default=False, default=False)),
                 ("problem", models.TextField(blank=True)),
                 ("requested_at", models.DateTimeField(blank=True, null=True)),
                 ("read_at", models.DateTimeField(blank=True, null=True)),

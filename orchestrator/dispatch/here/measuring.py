@@ -1,6 +1,7 @@
 """The execution of a run on this machine: facts, builds, rounds. The agent is the same."""
 
 import json
+import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.hostagent.commands.status import status
+from orchestrator.benchmarks.lfs_pointers import LfsFile
 from orchestrator.benchmarks.matrix import find_unsupported_reason
-from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.models import BuildSource, Case
 from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.comparisons.same_builds import IdentifiedBuild
 from orchestrator.core.clock import utc_now
@@ -19,9 +21,9 @@ from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_trial
 from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
-from orchestrator.dispatch.here.source import build_archive
+from orchestrator.dispatch.here.source import build_archive, list_lfs_files, pack_lfs_files
 from orchestrator.dispatch.rounds import build_shared_plan, build_step_id
-from orchestrator.dispatch.sources import build_source_path
+from orchestrator.dispatch.sources import build_lfs_path, build_source_path
 from orchestrator.dispatch.stage import Stage, resolve_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
@@ -60,8 +62,7 @@ class LocalMeasurement:
 
         HostError if this machine cannot measure any of it.
         """
-        stage = self._stage()
-        self._send(stage)
+        stage = replace(self._stage(), sources=self._send_sources())
         tls = self._certificates()
         able = [case for case in self.rows.cases if case.pk in stage.specs]
         analyses = InterimAnalyses(self.rows, able)
@@ -146,11 +147,24 @@ class LocalMeasurement:
                 self._transport.put(content, own.remote_path, mode=0o755)
         return paths
 
-    def _send(self, stage: Stage) -> None:
+    def _send_sources(self) -> dict[int, BuildSource]:
+        """Put the commits into the work directory; return what the agent needs to know of them."""
         repository = Path(self.rows.job.run.definition.benchmark.project.repository_url)
-        for variant in self.rows.variants:
-            sha = variant.commit.sha
-            self._transport.put(build_archive(repository, sha), build_source_path(sha))
+        sources = {}
+        for commit in (variant.commit for variant in self.rows.variants):
+            files = list_lfs_files(repository, commit.sha)
+            archive = build_archive(repository, commit.sha)
+            self._transport.put(archive, build_source_path(commit.sha))
+            if files:
+                self._put_lfs_files(repository, commit.sha, files)
+            sources[commit.pk] = BuildSource(commit=commit, has_lfs_files=bool(files))
+        return sources
+
+    def _put_lfs_files(self, repository: Path, sha: str, files: Sequence[LfsFile]) -> None:
+        with tempfile.TemporaryFile(dir=self.root) as packed:
+            pack_lfs_files(repository, files, packed)
+            packed.seek(0)
+            self._transport.put(packed, build_lfs_path(sha))
 
     def _certificates(self) -> dict[str, str] | None:
         if not needs_tls(self.rows.spec):

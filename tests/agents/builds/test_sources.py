@@ -1,5 +1,6 @@
 """A build has the files of its commit, of the submodules, and of other repositories."""
 
+import io
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,90 @@ def test_an_archive_of_a_submodule_is_not_trusted(host: AgentHost, origin: Origi
         archive.addfile(link)
     step = build_only(host, with_submodules(a_build(), MODULES[:1]))
     assert "leads outside" in step.only("build_failed")["message"]
+
+
+LFS = "sources/lfs.tar"
+MODEL = "the model"
+
+
+@pytest.fixture
+def pointed(host: AgentHost, origin: Origin) -> str:
+    """A commit on the host whose `model.bin` is a program in Git LFS."""
+    (origin.folder / "model.bin").write_text("pointer")
+    (origin.folder / "model.bin").chmod(0o755)
+    return commit_link(origin, host, a="1")
+
+
+def write_lfs_files(host: AgentHost, *members: tarfile.TarInfo) -> None:
+    with tarfile.open(host.root / LFS, "w") as archive:
+        for member in members:
+            content = io.BytesIO(MODEL.encode()) if member.isfile() else None
+            archive.addfile(member, content)
+
+
+def a_file(name: str, mode: int = 0o644) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(MODEL), mode
+    return member
+
+
+def with_lfs(build: dict[str, Any]) -> dict[str, Any]:
+    return {**build, "source": {**build["source"], "lfs_files": LFS, "submodules": MODULES}}
+
+
+def test_files_of_lfs_replace_their_pointers_and_git_sees_a_clean_tree(
+    host: AgentHost, pointed: str
+) -> None:
+    write_lfs_files(host, a_file("model.bin", 0o755), a_file("vendor/lib/lib.txt"))
+    show = ["{python}", "-c", SHOW, "model.bin", "vendor/lib/lib.txt", "vendor/lib/deep/deep.txt"]
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    build = with_lfs(git_build(pointed, steps=[show, describe]))
+    step = build_only(host, build)
+    first = step.only("build_done")["digests"]
+    log = host.verb("log", step.job, step.name, build["id"])["text"]
+    assert f"{MODEL} {MODEL} of deep" in log
+    assert log.splitlines()[-1] == pointed
+    tree = host.root / build["tree"] / "tree"
+    assert (tree / "model.bin").stat().st_mode & 0o777 == 0o755
+    assert {path.name for path in tree.parent.iterdir() if "lfs" in path.name} == set()
+    # Other content is another build.
+    (host.root / build["tree"] / ".done").unlink()
+    write_lfs_files(host, a_file("model.bin", 0o644))
+    second = build_only(host, build, "a1-r2").only("build_done")["digests"]
+    assert first["source"] != second["source"]
+
+
+def test_an_archive_has_files_of_lfs_too(host: AgentHost, origin: Origin) -> None:
+    host.send_source({"model.bin": "pointer"})
+    write_lfs_files(host, a_file("model.bin"))
+    build = with_lfs(a_build(steps=[["{python}", "-c", SHOW, "model.bin"]]))
+    step = build_only(host, build)
+    assert step.only("build_done"), step.events
+    assert MODEL in host.verb("log", step.job, step.name, build["id"])["text"]
+
+
+def test_files_of_lfs_replace_only_files_of_the_commit(
+    host: AgentHost, origin: Origin, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "x").write_text("kept")
+    (origin.folder / "away").symlink_to(outside)
+    (origin.folder / "link").symlink_to(outside / "x")
+    build = with_lfs(git_build(commit_link(origin, host, a="1")))
+    link = tarfile.TarInfo("a")
+    link.type, link.linkname = tarfile.SYMTYPE, "link"
+    for number, member in enumerate(
+        (a_file("away/x"), a_file("link"), a_file("new"), a_file("vendor"), link), 1
+    ):
+        write_lfs_files(host, member)
+        failed = build_only(host, build, f"a1-r{number}").only("build_failed")["message"]
+        assert "is no file of the commit" in failed or "a is a link" in failed
+    assert (outside / "x").read_text() == "kept"
+
+
+def test_a_plan_with_files_of_lfs_outside_of_the_work_directory_is_invalid(host: AgentHost) -> None:
+    build = a_build()
+    build["source"] = {**build["source"], "lfs_files": "../x"}
+    step = host.send_plan(a_plan(builds=[build]))
+    assert host.verb("start", step.job, step.name)["error"]["code"] == "bad_plan"
