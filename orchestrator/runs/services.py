@@ -1,10 +1,9 @@
-"""Creation of runs: their jobs, placements and trials in randomised complete blocks.
+"""Creation of runs: their jobs, placements and trials in balanced random blocks.
 
 A run can have thousands of trials, so they are written by COPY. Model instances would take ten
 times as long as the rest of a request to start a run.
 """
 
-import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from orchestrator.runs.selectors import sum_queued_seconds
 from orchestrator.runs.states import (
     TrialState,
 )
+from orchestrator.runs.trial_order import order_trials
 
 _COPY = (
     "COPY runs_trial (id, job_id, variant_id, case_id, round, position, expected_s, "
@@ -224,7 +224,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -
 def _plan_trials(
     job: UUID, plan: RunPlan, cases: list[int], variants: list[int], part: range, seed: int
 ) -> list[PlannedTrial]:
-    slots = shuffle_trials(len(part), len(variants), plan.rounds, seed)
+    slots = order_trials(len(part), len(variants), plan.rounds, seed)
     return [
         PlannedTrial(
             job,
@@ -247,30 +247,3 @@ def insert_planned(trials: Sequence[PlannedTrial]) -> None:
     )
     with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
         copy.write(lines)
-
-
-class Slot(NamedTuple):
-    """A planned trial: `case` and `variant` are indices into the input."""
-
-    round: int
-    case: int
-    variant: int
-
-
-def shuffle_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
-    """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
-
-    A block holds every variant once in random order, adjacent in time, so that drift of the machine
-    cancels (METHODOLOGY: never all of A, then all of B). The same seed gives the same order.
-    """
-    chance = random.Random(seed)
-    order = []
-    for round_number in range(1, rounds + 1):
-        for case in _shuffle_items(range(cases), chance):
-            for variant in _shuffle_items(range(variants), chance):
-                order.append(Slot(round_number, case, variant))
-    return order
-
-
-def _shuffle_items(items: Sequence[int], chance: random.Random) -> list[int]:
-    return chance.sample(items, len(items))

@@ -17,7 +17,6 @@ from orchestrator.runs.services import (
     RunRequest,
     find_run_by_key,
     plan_run,
-    shuffle_trials,
     start_run_once,
 )
 from tests.support.factories import (
@@ -48,11 +47,6 @@ def test_every_trial_is_planned_in_blocks(personas: Personas, shas: list[str]) -
     assert [block[0].round for block in blocks] == [1, 2, 3, 4]
     orders = {tuple(trial.variant.position for trial in block) for block in blocks}
     assert len(orders) > 1
-
-
-def test_the_same_seed_gives_the_same_order() -> None:
-    assert shuffle_trials(3, 2, 5, 7) == shuffle_trials(3, 2, 5, 7)
-    assert shuffle_trials(3, 2, 5, 7) != shuffle_trials(3, 2, 5, 8)
 
 
 def test_the_cost_is_reported_before_anything_is_queued(

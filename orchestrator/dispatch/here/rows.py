@@ -20,7 +20,7 @@ from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
 from orchestrator.runs.plans import parse_until, resolve_rounds
-from orchestrator.runs.services import shuffle_trials
+from orchestrator.runs.trial_order import order_trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
             position=place,
             expected_s=expected[slot.case],
         )
-        for place, slot in enumerate(shuffle_trials(len(cases), len(variants), rounds, wanted.seed))
+        for place, slot in enumerate(order_trials(len(cases), len(variants), rounds, wanted.seed))
     ]
     return LocalRows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
 

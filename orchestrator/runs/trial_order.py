@@ -1,0 +1,59 @@
+"""The order of a job's trials. Pure."""
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Slot(NamedTuple):
+    """A planned trial: `case` and `variant` are indices into the input."""
+
+    round: int
+    case: int
+    variant: int
+
+
+def order_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
+    """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
+
+    A block holds every variant once, adjacent in time, so that drift of the machine cancels
+    (METHODOLOGY: never all of A, then all of B). Round 2 of a case mirrors round 1, round 4 mirrors
+    round 3, and so on. The orders of a case are a random Williams design (Williams 1949): in 2
+    rounds each variant precedes each other one once. In as many rounds as there are variants
+    (twice as many, for an odd number) each variant has each place equally often.
+
+    The same seed gives the same order. More rounds do not change the earlier ones.
+    """
+    chance = random.Random(seed)
+    blocks = [_iterate_blocks(variants, chance) for _ in range(cases)]
+    return [
+        Slot(number, case, variant)
+        for number in range(1, rounds + 1)
+        for case in _shuffle_items(range(cases), chance)
+        for variant in next(blocks[case])
+    ]
+
+
+def _iterate_blocks(variants: int, chance: random.Random) -> Iterator[Sequence[int]]:
+    """Yield the order of the variants in each round of a case, without end."""
+    while True:
+        names = _shuffle_items(range(variants), chance)
+        for row in _shuffle_items(_build_half_design(variants), chance):
+            block = [names[place] for place in row]
+            yield block
+            yield block[::-1]
+
+
+@lru_cache(maxsize=16)
+def _build_half_design(variants: int) -> tuple[tuple[int, ...], ...]:
+    """Return the rows of a Williams design without those that mirror another one."""
+    zigzag = [(place + 1) // 2 * (-1) ** (place % 2) for place in range(variants)]
+    rows = variants // 2 if variants % 2 == 0 else variants
+    return tuple(tuple((step + row) % variants for step in zigzag) for row in range(rows))
+
+
+def _shuffle_items(items: Sequence[Item], chance: random.Random) -> list[Item]:
+    return chance.sample(items, len(items))
