@@ -126,17 +126,13 @@ def _render_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool
     lines = [_render_line([*heads, *(column.heading for column in table.columns)])]
     lines.append(_render_line([*["---"] * len(heads), *["--:"] * len(table.columns)], plain=True))
     for row in table.rows:
-        first = [_rank(row)] if ranked else []
+        first = [row.rank_text] if ranked else []
         cells = [
             _render_cell(cell, column, footnotes, counted=counted)
             for cell, column in zip(row.cells, table.columns, strict=True)
         ]
         lines.append(_render_line([*first, *row.heads, *cells]))
     return "\n".join(lines)
-
-
-def _rank(row: TableRow) -> str:
-    return "" if row.rank is None else f"{row.rank}{' =' if row.tied else ''}"
 
 
 def _render_cell(
@@ -165,13 +161,16 @@ def _escape_cell(text: str) -> str:
 
 def _iterate_csv_rows(table: PivotTable) -> Iterator[list[object]]:
     ranked = table.sorted_by is not None
-    heads = [*(["rank"] if ranked else []), *(head.title for head in table.heads)]
+    heads = [
+        *(["best_rank", "worst_rank"] if ranked else []),
+        *(head.title for head in table.heads),
+    ]
     columns = [
         f"{column.heading} {part}".strip() for column in table.columns for part in _CSV_PARTS
     ]
     yield [*heads, *columns]
     for row in table.rows:
-        first: list[object] = [row.rank if row.rank is not None else ""] if ranked else []
+        first: list[object] = [*(row.ranks or ("", ""))] if ranked else []
         cells = [value for cell in row.cells for value in _build_csv_cell(cell)]
         yield [*first, *row.heads, *cells]
 
@@ -210,8 +209,7 @@ def _export_row(row: TableRow) -> dict[str, Any]:
     return {
         "heads": list(row.heads),
         "baseline": row.baseline,
-        "rank": row.rank,
-        "tied": row.tied,
+        "ranks": row.ranks,
         "cells": [
             {
                 "kind": cell.kind,

@@ -10,6 +10,7 @@ from orchestrator.reports.report_spec import Measure, parse_percentile
 from orchestrator.reports.units import choose_unit, scale
 from orchestrator.stats.estimates import (
     Estimate,
+    MeanEstimate,
     change_against,
     estimate,
     estimate_around,
@@ -63,7 +64,8 @@ def compute_relative(
     if current.value is None:
         return current
     if current.cell.baseline:
-        same = Estimate(value=0.0, low=None, high=None, n=current.cell.trials)
+        exact = MeanEstimate(mean=0.0, error=0.0, degrees=1)
+        same = Estimate(value=0.0, low=None, high=None, n=current.cell.trials, tested=exact)
         return CellValue(cell=_fill_cell(current.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
         reason = base.cell.reason if base is not None else missing
@@ -111,6 +113,7 @@ def _fill_cell(
         baseline=cell.baseline,
         published=cell.published,
         origin=cell.origin,
+        tested=summary.tested,
     )
 
 

@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.stats.estimates import MeanEstimate
+from orchestrator.stats.ranks import RankInterval
 
 MEASURED = "measured"
 PUBLISHED = "published"
@@ -90,7 +92,8 @@ class Cell:
 
     `low` and `high` are its 95 % interval. `trials` count, `suspect` of them are suspect;
     `excluded` are invalid. A reference result has only a value. `states_unit`: a heading has
-    the unit already. `origin`: the ids of its trials' case, host and commit.
+    the unit already. `origin`: the ids of its trials' case, host and commit. `tested` stands for it
+    in a ranking; None if it has no interval.
     """
 
     kind: Kind
@@ -107,6 +110,7 @@ class Cell:
     baseline: bool = False
     published: bool = False
     origin: Origin | None = None
+    tested: MeanEstimate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,17 +156,24 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """`tied`: its interval and that of the row above overlap, so their order means little.
+    """`ranks`: the ranks that the row may have; None if it is not ranked.
 
-    `rank` is None if nothing is ranked. `first_of_group`: another ranking begins.
+    `first_of_group`: another ranking begins.
     """
 
     heads: tuple[str, ...]
     cells: tuple[Cell, ...]
     baseline: bool
-    rank: int | None = None
-    tied: bool = False
+    ranks: RankInterval | None = None
     first_of_group: bool = False
+
+    @property
+    def rank_text(self) -> str:
+        """Return "2–4", or "2" if only one rank is possible; empty if the row is not ranked."""
+        if self.ranks is None:
+            return ""
+        best, worst = self.ranks
+        return f"{best}" if best == worst else f"{best}–{worst}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

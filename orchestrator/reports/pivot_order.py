@@ -1,12 +1,14 @@
-"""The ranking of the rows of a pivot, and ties. Pure."""
+"""The ranking of the rows of a pivot, with the intervals of their ranks. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.pivot_model import Cell, TableColumn, TableRow
+from orchestrator.reports.pivot_model import TableColumn, TableRow
 from orchestrator.reports.report_spec import Sort
+from orchestrator.stats.estimates import LEAST_TRIALS
+from orchestrator.stats.ranks import compute_rank_intervals
 
 
 def rank_rows(
@@ -43,10 +45,10 @@ def build_sorting_notes(
     notes = []
     if sort is not None and sorted_by is None:
         notes.append("Not ranked: latencies of open and closed loops are not comparable.")
-    if any(row.tied for row in rows):
+    if any(row.ranks is not None and row.ranks.best < row.ranks.worst for row in rows):
         notes.append(
-            "= marks a row whose 95 % interval overlaps that of the row above: their order may be "
-            "chance."
+            "#: the ranks that a row may have, at 95 % for all rows together. A row without an "
+            f"interval, such as of fewer than {LEAST_TRIALS} trials, may have any rank."
         )
     return notes
 
@@ -76,20 +78,9 @@ def _rank_by_column(
     falling = sort.order == "descending" or (sort.order == "best" and column.better == "higher")
     known = [row for row in rows if row.cells[place].value is not None]
     known.sort(key=lambda row: row.cells[place].value or 0.0, reverse=falling)
-    above: Cell | None = None
-    rank = 0
+    own = [row for row in known if not row.cells[place].published]
+    intervals = compute_rank_intervals([row.cells[place].tested for row in own], falling=falling)
+    ranks = iter(intervals)
     for row in known:
-        cell = row.cells[place]
-        if cell.published:
-            yield row
-            continue
-        rank += 1
-        yield replace(row, rank=rank, tied=above is not None and _intervals_overlap(above, cell))
-        above = cell
+        yield row if row.cells[place].published else replace(row, ranks=next(ranks))
     yield from (row for row in rows if row.cells[place].value is None)
-
-
-def _intervals_overlap(one: Cell, other: Cell) -> bool:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return one.value == other.value
-    return one.low <= other.high and other.low <= one.high

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.stats.summary import compute_t_quantile, summarise
+from orchestrator.stats.unpaired import compute_welch
 
 Statistic = Literal["median", "mean", "min", "max"]
 #: Fewer trials have no interval: with two, the t quantile of 12.7 spans powers of ten.
@@ -15,13 +17,26 @@ LEAST_TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeanEstimate:
+    """The mean that stands for an estimate in tests, with its standard error.
+
+    It may have another scale with the same order, such as logs.
+    """
+
+    mean: float
+    error: float
+    degrees: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """`low` and `high` bound it at 95 %; None if there are too few trials."""
+    """`low` and `high` bound it at 95 %; these and `tested` are None with too few trials."""
 
     value: float
     low: float | None
     high: float | None
     n: int
+    tested: MeanEstimate | None = None
 
 
 def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
@@ -48,7 +63,13 @@ def estimate_around(centre: float, values: Sequence[float]) -> Estimate:
     if summary is None or summary.low is None or summary.high is None or summary.n < LEAST_TRIALS:
         return Estimate(value=centre, low=None, high=None, n=len(values))
     low, high = min(summary.low, centre), max(summary.high, centre)
-    return Estimate(value=centre, low=low, high=high, n=len(values))
+    assert summary.spread is not None
+    tested = MeanEstimate(
+        mean=math.log(summary.mean),
+        error=summary.spread / math.sqrt(summary.n),
+        degrees=summary.n - 1,
+    )
+    return Estimate(value=centre, low=low, high=high, n=len(values), tested=tested)
 
 
 def change_against(
@@ -64,9 +85,10 @@ def change_against(
     change = value / base - 1
     if n < LEAST_TRIALS or min(*values, *base_values) <= 0:
         return Estimate(value=change, low=None, high=None, n=n)
-    middle, reach = _compare_means(np.log(values), np.log(base_values))
-    low, high = math.expm1(middle - reach), math.expm1(middle + reach)
-    return Estimate(value=change, low=min(low, change), high=max(high, change), n=n)
+    tested = _compare_means(np.log(values), np.log(base_values))
+    reach = _compute_reach(tested)
+    low, high = math.expm1(tested.mean - reach), math.expm1(tested.mean + reach)
+    return Estimate(value=change, low=min(low, change), high=max(high, change), n=n, tested=tested)
 
 
 def estimate_difference(
@@ -77,17 +99,19 @@ def estimate_difference(
     difference = value - base
     if n < LEAST_TRIALS:
         return Estimate(value=difference, low=None, high=None, n=n)
-    _, reach = _compare_means(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
-    return Estimate(value=difference, low=difference - reach, high=difference + reach, n=n)
+    tested = _compare_means(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
+    reach = _compute_reach(tested)
+    return Estimate(
+        value=difference, low=difference - reach, high=difference + reach, n=n, tested=tested
+    )
 
 
-def _compare_means(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """Return the difference of two means and half its 95 % interval (Welch 1947)."""
-    middle = float(one.mean() - other.mean())
-    first, second = (float(side.var(ddof=1)) / side.size for side in (one, other))
-    both = first + second
-    if both == 0:
-        return middle, 0.0
-    share = first / both
-    degrees = 1 / (share**2 / (one.size - 1) + (1 - share) ** 2 / (other.size - 1))
-    return middle, compute_t_quantile(0.95, degrees) * math.sqrt(both)
+def _compare_means(one: NDArray[np.float64], other: NDArray[np.float64]) -> MeanEstimate:
+    """Return the difference of two means (Welch 1947)."""
+    error, degrees = compute_welch(one, other)
+    return MeanEstimate(mean=float(one.mean() - other.mean()), error=error, degrees=degrees)
+
+
+def _compute_reach(tested: MeanEstimate) -> float:
+    """Return half the 95 % interval."""
+    return compute_t_quantile(0.95, tested.degrees) * tested.error

@@ -21,7 +21,7 @@ AXES = ("protocol", "rate")
 
 
 def sample(value: float | None, validity: str = "valid", **more) -> Sample:
-    values = {} if value is None else {"requests.rate": value, "latency.p99": 1 / value}
+    values = {} if value is None else {"requests.rate": value, "latency.p99": 1 / (value or 1)}
     fields = {"state": "measured", "reasons": [], "message": "", **more}
     return Sample(validity=validity, values=values, **fields)
 
@@ -208,7 +208,7 @@ def test_metrics_in_rows_show_differences():
     assert "Latency: closed loop" in table.notes[0]
 
 
-def test_a_leaderboard_ranks_by_the_better_direction_with_ties():
+def test_a_leaderboard_ranks_by_the_better_direction_with_intervals():
     observations = [
         observe("h1", 100, 10.0, 10.5, 11.0),
         observe("h2", 100, 10.2, 10.6, 11.2),
@@ -217,19 +217,50 @@ def test_a_leaderboard_ranks_by_the_better_direction_with_ties():
     ]
     table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, observations)
-    assert [(row.rank, row.tied) for row in ranked.rows] == [
-        (1, False), (2, False), (3, True), (None, False),
-    ]  # fmt: skip
+    assert [row.ranks for row in ranked.rows] == [(1, 1), (2, 3), (2, 3), None]
+    assert [row.rank_text for row in ranked.rows] == ["1", "2–3", "2–3", ""]
+    assert any("ranks that a row may have" in note for note in ranked.notes)
     assert [row.heads[1] for row in ranked.rows] == ["1000", "100", "100", "1000"]
     assert ranked.sorted_by == 0
     lowest = {**table, "sort": {"column": "Requests per second", "order": "ascending"}}
-    assert laid_out(lowest, observations).rows[0].heads == ("h1", "100")
+    rows = laid_out(lowest, observations).rows
+    assert rows[0].heads == ("h1", "100")
+    assert [row.ranks for row in rows] == [(1, 2), (1, 2), (3, 3), None]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (RATE, [[100.0], [100.1], [50.0]]),
+        (RATE, [[100.0, 101.0], [50.0, 51.0], [10.0, 11.0]]),
+        ({**RATE, "statistic": "max"}, [[100.0] * 3, [50.0] * 3, [10.0] * 3]),
+        (RATE, [[0.0, 100.0, 100.0], [0.0, 50.0, 50.0], [0.0, 10.0, 10.0]]),
+    ],
+)
+def test_rows_without_an_interval_may_have_any_rank(column, values):
+    observations = [
+        observe(protocol, rate, *trials)
+        for (protocol, rate), trials in zip(
+            [("h1", 100), ("h2", 100), ("h1", 1000)], values, strict=True
+        )
+    ]
+    table = {"rows": ["protocol", "rate"], "columns": [{**column, "title": "rate"}], "sort": "rate"}
+    ranked = laid_out(table, observations)
+    assert [row.rank_text for row in ranked.rows] == ["1–3"] * 3
+    assert any("may have any rank" in note for note in ranked.notes)
+
+
+def test_changes_are_ranked_against_their_baseline():
+    columns = [{**RATE, "relative": True, "title": "Gain"}]
+    table = {"rows": ["protocol"], "cases": "rate == 100", "columns": columns, "sort": "Gain"}
+    ranked = laid_out(table, grid())
+    assert [(row.heads[0], row.rank_text) for row in ranked.rows] == [("h2", "1"), ("h1", "2")]
 
 
 def test_machines_are_ranked_separately():
     table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, [*grid(), *grid(host="b")])
-    assert [row.rank for row in ranked.rows] == [1, 2, 3, 4] * 2
+    assert [row.rank_text for row in ranked.rows] == ["1", "2", "3", "4"] * 2
     assert [row.first_of_group for row in ranked.rows] == [False] * 4 + [True] + [False] * 3
 
 
@@ -240,7 +271,7 @@ def test_an_added_axis_splits_the_ranking():
     assert [row.heads for row in table.rows] == [
         ("1000", "h1"), ("100", "h1"), ("1000", "h2"), ("100", "h2"),
     ]  # fmt: skip
-    assert [row.rank for row in table.rows] == [1, 2, 1, 2]
+    assert [row.rank_text for row in table.rows] == ["1", "2", "1", "2"]
     assert [row.first_of_group for row in table.rows] == [False, False, True, False]
 
 
@@ -278,7 +309,7 @@ def test_reference_results_have_no_rank():
     everything = [*grid(), published("h1", 100, 1e6)]
     table = {"rows": ["rate", "protocol"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, everything, published="rows")
-    assert [row.rank for row in ranked.rows] == [None, 1, 2, 3, 4]
+    assert [row.rank_text for row in ranked.rows] == ["", "1", "2", "3", "4"]
 
 
 def test_a_selection_without_cases_is_refused():

@@ -82,12 +82,11 @@ class ReportCellOut(Schema):
 
 
 class ReportRowOut(Schema):
-    """`tied`: its interval overlaps that of the row above."""
+    """`ranks`: the best and the worst rank that the row may have, at 95 % for all rows together."""
 
     heads: list[str]
     baseline: bool
-    rank: int | None
-    tied: bool
+    ranks: tuple[int, int] | None
     cells: list[ReportCellOut]
 
 

@@ -69,8 +69,9 @@ def test_a_report_is_exported_by_its_address(
     saved: SavedReport, alice: Client, address: str
 ) -> None:
     rows = list(csv.reader(io.StringIO(fetch_page(alice, address))))
-    assert rows[0][:4] == ["rank", "Connections", "Commit", "Rate (1/s)"]
-    assert float(rows[1][3]) == pytest.approx(850, rel=0.01)
+    assert rows[0][:5] == ["best_rank", "worst_rank", "Connections", "Commit", "Rate (1/s)"]
+    assert rows[1][:2] == ["1", "1"]
+    assert float(rows[1][4]) == pytest.approx(850, rel=0.01)
     report = json.loads(fetch_page(alice, "/reports/fast.json?commit=all"))
     assert len(report["tables"][0]["rows"]) == 3
     assert fetch_page(alice, "/reports/fast.md").startswith("# How fast")
