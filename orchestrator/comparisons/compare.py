@@ -5,6 +5,7 @@ The tests and intervals are in `orchestrator.stats`.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
@@ -94,7 +95,7 @@ def judge_cases(
 
     `interim`: interim analyses could stop cases early, so each p-value is penalised.
     """
-    compared = _compare_cases(selection.cases, mismatches)
+    compared = _compare_cases(selection, mismatches)
     names = selection.names.cases
     matrix = judge_matrix(
         compared,
@@ -120,11 +121,13 @@ def build_report(
     notes: tuple[str, ...],
 ) -> ComparisonReport:
     matrix = judged.matrix
+    named = matrix.headline.cell
+    unconfirmed = named is not None and judged.compared[named[0]][named[1]].unconfirmed
     return ComparisonReport(
         benchmark=benchmark,
         sides=sides,
         verdict=matrix.verdict,
-        summary=summarise_comparison(matrix.headline, sides),
+        summary=summarise_comparison(matrix.headline, sides, unconfirmed=unconfirmed),
         cases=cases,
         notes=notes,
         mismatches=judged.mismatches.all,
@@ -132,6 +135,7 @@ def build_report(
         tests=sum(q is not None for q in matrix.q_values.values()),
         changed=matrix.changed,
         survived=matrix.survived,
+        unconfirmed=unconfirmed,
     )
 
 
@@ -232,31 +236,47 @@ def _find_open_loops(selection: Selection, spec: StoredSpec | None) -> frozenset
     return frozenset(pk for pk in shown if spec.get_loop(names[pk].parameters) == "open")
 
 
-def _compare_cases(cases: Sequence[PairedCase], mismatches: Mismatches) -> Compared:
+def _compare_cases(selection: Selection, mismatches: Mismatches) -> Compared:
     """Compare each metric that may be judged, in the order of the registry."""
-    infos = _list_judged_metrics(cases)
-    requests: list[tuple[str, str, bool, ComparisonInput]] = []
-    for index, case in enumerate(cases):
+    infos = _list_judged_metrics(selection.cases)
+    compared: dict[str, dict[str, Comparison]] = {}
+    paired: list[tuple[str, str, ComparisonInput]] = []
+    for index, case in enumerate(selection.cases):
+        compared[str(index)] = {}
         for info in infos:
             values = case.metrics.get(info.key)
             withheld = index in mismatches.withheld and info.key.startswith("latency.")
             if values is None or withheld or min(map(min, values)) < 0:
                 continue
+            if not case.paired:
+                unpaired = _compare_unpaired(case, info, selection.block_runs)
+                compared[str(index)][info.key] = unpaired
+                continue
             request = ComparisonInput(
-                baseline=values[0], contender=values[1], better=info.better, margin=info.margin
+                baseline=values[0],
+                contender=values[1],
+                better=info.better,
+                margin=info.margin,
+                orders=case.orders[info.key],
             )
-            requests.append((str(index), info.key, case.paired, request))
-    paired = iter(compare_many([request for *_, is_paired, request in requests if is_paired]))
-    compared: dict[str, dict[str, Comparison]] = {str(index): {} for index in range(len(cases))}
-    for index_text, key, is_paired, request in requests:
-        compared[index_text][key] = next(paired) if is_paired else _compare_unpaired(request)
+            paired.append((str(index), info.key, request))
+    results = compare_many([request for *_, request in paired])
+    for (index_text, key, _), result in zip(paired, results, strict=True):
+        compared[index_text][key] = result
     return compared
 
 
-def _compare_unpaired(request: ComparisonInput) -> Comparison:
-    return compare_unpaired(
-        request.baseline, request.contender, better=request.better, margin=request.margin
-    )
+def _compare_unpaired(case: PairedCase, info: Metric, block_runs: Mapping[int, UUID]) -> Comparison:
+    """Compare the runs of both sides. Values whose run is not known count as one run."""
+    sides = []
+    values, blocks = case.metrics[info.key], case.value_blocks[info.key]
+    for side_values, side_blocks in zip(values, blocks, strict=True):
+        runs: dict[UUID | None, list[float]] = defaultdict(list)
+        for value, block in zip(side_values, side_blocks, strict=True):
+            runs[block_runs.get(block)].append(value)
+        sides.append(list(runs.values()))
+    before, after = sides
+    return compare_unpaired(before, after, better=info.better, margin=info.margin)
 
 
 def _list_judged_metrics(cases: Sequence[PairedCase]) -> list[Metric]:

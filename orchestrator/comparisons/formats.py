@@ -28,6 +28,8 @@ from orchestrator.comparisons.report import (
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.spreadsheets import render_csv
 from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.order_effect import OrderEffect
+from orchestrator.stats.unpaired import UNCONFIRMED
 
 #: Rows in Markdown: changed cases, or inconclusive ones if none changed.
 MOST_CHANGED, MOST_OPEN = 30, 10
@@ -39,11 +41,12 @@ SYMBOLS: Mapping[str, str] = {
     "equivalent": "=",
     "trivial": "≈",
     "inconclusive": "?",
+    UNCONFIRMED: "?",
 }
 _COLUMNS = (
     "verdict", "paired", "excluded_blocks", "suspect_blocks", "metric", "unit", "better", "primary",
     "metric_verdict", "baseline", "contender", "change", "low", "high", "margin", "blocks",
-    "p_value", "q_value", "reasons",
+    "p_value", "q_value", "reasons", "order_effect", "order_low", "order_high", "order_note",
 )  # fmt: skip
 
 
@@ -163,7 +166,15 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "needed_blocks": metric.needed_blocks if metric.more_blocks else None,
         "verdict": metric.verdict,
         "reasons": list(metric.reasons),
+        "order_effect": _export_order_effect(metric.result.order_effect),
+        "order_note": metric.result.order_note,
     }
+
+
+def _export_order_effect(effect: OrderEffect | None) -> dict[str, Any] | None:
+    if effect is None:
+        return None
+    return {"change": effect.change, "interval": (effect.low, effect.high)}
 
 
 def _build_commit_dict(commit: Commit) -> dict[str, str]:
@@ -352,6 +363,7 @@ def _iterate_csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[li
 def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
     """The last columns of `_COLUMNS`, in their order."""
     low, high = metric.interval or (None, None)
+    order = metric.result.order_effect
     return {
         "metric": metric.key,
         "unit": metric.unit,
@@ -368,4 +380,8 @@ def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
         "p_value": metric.p_value,
         "q_value": metric.q_value,
         "reasons": "; ".join(metric.reasons),
+        "order_effect": order.change if order else None,
+        "order_low": order.low if order else None,
+        "order_high": order.high if order else None,
+        "order_note": metric.result.order_note,
     }

@@ -6,9 +6,12 @@ without an order. Points are comparable if epoch of the host and configuration a
 used only if the sides have no comparable points.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+from uuid import UUID
 
+from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.points import (
     CaseOnHost,
@@ -18,7 +21,8 @@ from orchestrator.comparisons.points import (
     PointIndex,
 )
 from orchestrator.measurements.comparability import hash_block
-from orchestrator.runs.models import Run
+from orchestrator.runs.models import Job, Run
+from orchestrator.stats.order_effect import find_order
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,6 +31,8 @@ class PairedCase:
 
     `paired`: value i of both sides is of the same block. `blocks` are those of both sides. If
     paired, both measured at least one metric in each of them; 0 is not among them.
+    `orders`, if paired: metric key → the order of each block (`stats.order_effect`).
+    `value_blocks`, if not paired: metric key → the block of each value of both sides.
     `excluded_trials` counts trials of both sides that are of another epoch or configuration.
     """
 
@@ -35,6 +41,8 @@ class PairedCase:
     paired: bool
     metrics: Mapping[str, tuple[list[float], list[float]]]
     blocks: tuple[frozenset[int], frozenset[int]]
+    orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    value_blocks: Mapping[str, tuple[list[int], list[int]]] = field(default_factory=dict)
     excluded_trials: int = 0
 
     @property
@@ -49,6 +57,8 @@ class PairedCase:
         return before == {(group.place, group.comparability) for group in self.contender}
 
 
+#: The runs of older jobs are not looked up.
+MOST_JOBS = 2000
 #: Properties of points of two sides that must be equal to be paired.
 PairingKey = Callable[[CaseOnHost], object]
 
@@ -57,6 +67,17 @@ def list_possible_blocks(run: Run) -> frozenset[int]:
     """All blocks that a run can have."""
     jobs = run.jobs.values_list("pk", flat=True)
     return frozenset(hash_block(job, number) for job in jobs for number in range(1, MAX_ROUNDS + 1))
+
+
+def load_block_runs(benchmark: Benchmark, commits: Collection[Commit]) -> dict[int, UUID]:
+    """Map the blocks of the newest jobs that measured one of these commits to their runs."""
+    jobs = Job.objects.filter(
+        run__definition__benchmark=benchmark, run__variants__commit__in=commits
+    ).distinct()
+    rows = jobs.order_by("-pk").values_list("pk", "run_id", "run__rounds")[:MOST_JOBS]
+    return {
+        hash_block(job, number): run for job, run, rounds in rows for number in range(1, rounds + 1)
+    }
 
 
 def pair_cases(
@@ -158,16 +179,20 @@ def _pair_groups(
     first, second = _pool_metrics(before), _pool_metrics(after)
     common = [metric for metric in first if metric in second]
     metrics: dict[str, tuple[list[float], list[float]]] = {}
+    orders: dict[str, list[int]] = {}
+    value_blocks: dict[str, tuple[list[int], list[int]]] = {}
     shared: set[int] = set()
     for metric in common:
-        values, others, blocks = _pair_values(first[metric], second[metric], only)
-        if blocks:
-            metrics[metric] = values, others
-            shared.update(blocks)
+        pairs = _pair_values(first[metric], second[metric], only)
+        if pairs.blocks:
+            metrics[metric] = pairs.baseline, pairs.contender
+            orders[metric] = pairs.orders
+            shared.update(pairs.blocks)
     paired = bool(metrics) or only is not None
     both = frozenset(shared), frozenset(shared)
     if not paired:
         metrics = {metric: (first[metric].values, second[metric].values) for metric in common}
+        value_blocks = {metric: (first[metric].blocks, second[metric].blocks) for metric in common}
         both = _list_all_blocks(*before), _list_all_blocks(*after)
     if only is not None:
         # These values are of all runs; a page that is cached must not keep them.
@@ -178,6 +203,8 @@ def _pair_groups(
         paired=paired,
         metrics=metrics,
         blocks=both,
+        orders=orders,
+        value_blocks=value_blocks,
         excluded_trials=excluded_trials,
     )
 
@@ -200,20 +227,31 @@ def _concatenate(parts: list[MetricValues]) -> MetricValues:
     return MetricValues(
         [value for part in parts for value in part.values],
         [block for part in parts for block in part.blocks],
+        [place for part in parts for place in part.places],
     )
 
 
-def _pair_values(
-    before: MetricValues, after: MetricValues, only: Collection[int] | None
-) -> tuple[list[float], list[float], list[int]]:
-    """The values of the blocks that both have, and these blocks."""
+class _Pairs(NamedTuple):
+    """The values of the blocks that both sides have, these blocks and their orders."""
+
+    baseline: list[float]
+    contender: list[float]
+    blocks: list[int]
+    orders: list[int]
+
+
+def _pair_values(before: MetricValues, after: MetricValues, only: Collection[int] | None) -> _Pairs:
     if only is None and before.blocks == after.blocks and 0 not in before.blocks:
-        return before.values, after.values, before.blocks
-    contender = dict(zip(after.blocks, after.values, strict=True))
-    first, second, blocks = [], [], []
-    for value, block in zip(before.values, before.blocks, strict=True):
+        orders = list(map(find_order, before.places, after.places))
+        return _Pairs(before.values, after.values, before.blocks, orders)
+    rows = zip(after.blocks, after.values, after.places, strict=True)
+    contender = {block: (value, place) for block, value, place in rows}
+    pairs = _Pairs([], [], [], [])
+    for value, block, place in zip(before.values, before.blocks, before.places, strict=True):
         if block and block in contender and (only is None or block in only):
-            first.append(value)
-            second.append(contender[block])
-            blocks.append(block)
-    return first, second, blocks
+            other, other_place = contender[block]
+            pairs.baseline.append(value)
+            pairs.contender.append(other)
+            pairs.blocks.append(block)
+            pairs.orders.append(find_order(place, other_place))
+    return pairs

@@ -36,10 +36,14 @@ class ComparabilityKey(NamedTuple):
 
 
 class MetricValues(NamedTuple):
-    """The values of one metric, and the block of each value; 0: it has no block."""
+    """The values of one metric, with block and place of each; 0: it has none.
+
+    The place is that of the trial in the order of its job, from 1.
+    """
 
     values: list[float]
     blocks: list[int]
+    places: list[int]
 
 
 @dataclass(slots=True)
@@ -68,19 +72,20 @@ JOIN fleet_host host ON host.id = series.host_id
 WHERE {conditions}
 """
 
-_VALUES = 'point."values", point.blocks'
+_VALUES = 'point."values", point.blocks, point.places'
 _VALUES_BELOW = """
     CASE WHEN cardinality(point."values") < %s THEN point."values" END,
-    CASE WHEN cardinality(point."values") < %s THEN point.blocks END
+    CASE WHEN cardinality(point."values") < %s THEN point.blocks END,
+    CASE WHEN cardinality(point."values") < %s THEN point.places END
 """
 #: Replaces the values of a point that has too many of them.
-NOT_READ = MetricValues([], [])
+NOT_READ = MetricValues([], [], [])
 
 PointIndex = dict[CaseOnHost, dict[ComparabilityKey, PointGroup]]
 #: Whether a point of a side counts.
 PointFilter = Callable[[CaseOnHost, ComparabilityKey], bool]
-#: Metric key → each value with its block.
-_RunValues = Mapping[str, list[tuple[float, int]]]
+#: Metric key → each value with its block and its place.
+_RunValues = Mapping[str, list[tuple[float, int, int]]]
 
 
 def load_points(
@@ -99,10 +104,10 @@ def load_points(
     values = _VALUES if below is None else _VALUES_BELOW
     with connection.cursor() as cursor:
         query = _POINTS.format(conditions=conditions, values=values)
-        cursor.execute(query, parameters if below is None else [below, below, *parameters])
+        cursor.execute(query, parameters if below is None else [below, below, below, *parameters])
         rows = cursor.fetchall()
     points: PointIndex = {}
-    for host, case, metric, epoch, configuration, at, suspect, invalid, values, blocks in rows:
+    for host, case, metric, epoch, configuration, at, suspect, invalid, *arrays in rows:
         place, comparability = CaseOnHost(host, case), ComparabilityKey(epoch, configuration)
         if counts is not None and not counts(place, comparability):
             continue
@@ -110,7 +115,7 @@ def load_points(
         group = groups.get(comparability)
         if group is None:
             group = groups[comparability] = PointGroup(place, comparability, at, suspect, invalid)
-        group.metrics[metric] = NOT_READ if values is None else MetricValues(values, blocks)
+        group.metrics[metric] = NOT_READ if arrays[0] is None else MetricValues(*arrays)
     return points
 
 
@@ -190,13 +195,14 @@ def _load_run_values(
     trials = Trial.objects.filter(
         job__run=run, variant__commit=commit, state=TrialState.MEASURED
     ).exclude(validity=Validity.INVALID)
-    rows = list(trials.order_by("pk").values_list("pk", "host_id", "case_id", "job_id", "round"))
+    columns = ("pk", "host_id", "case_id", "job_id", "round", "position")
+    rows = list(trials.order_by("pk").values_list(*columns))
     readings = load_values([row[0] for row in rows], metrics)
-    values: dict[CaseOnHost, dict[str, list[tuple[float, int]]]] = {}
-    for pk, host, case, job, number in rows:
+    values: dict[CaseOnHost, dict[str, list[tuple[float, int, int]]]] = {}
+    for pk, host, case, job, number, position in rows:
         for metric, value in readings.get(pk, {}).items():
             of_case = values.setdefault(CaseOnHost(str(host), case), {})
-            of_case.setdefault(metric, []).append((value, hash_block(job, number)))
+            of_case.setdefault(metric, []).append((value, hash_block(job, number), position + 1))
     return values
 
 
@@ -210,8 +216,12 @@ def _replace_values(
         common = [groups[key] for key in groups.keys() & other.get(place, {}).keys()]
         newest = max(common or groups.values(), key=lambda group: group.at)
         metrics = {
-            metric: MetricValues([value for value, _ in pairs], [block for _, block in pairs])
-            for metric, pairs in run_values[place].items()
+            metric: MetricValues(
+                [value for value, _, _ in trials],
+                [block for _, block, _ in trials],
+                [at for _, _, at in trials],
+            )
+            for metric, trials in run_values[place].items()
         }
         replaced[place] = {newest.comparability: replace(newest, metrics=metrics)}
     return replaced

@@ -9,6 +9,7 @@ from django.db.models import F
 
 from cli.pitwall.units import format_change, format_interval, format_percent
 from orchestrator.comparisons.exclusions import SharedRun
+from orchestrator.comparisons.order_notes import build_order_notes
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.comparisons.selection import Selection
 from orchestrator.comparisons.sides import Side
@@ -34,6 +35,7 @@ _SENTENCES = {
     "margin.",
     Verdict.INCONCLUSIVE: "Inconclusive for {contender}: {change}.",
 }
+_UNCONFIRMED = "{contender} differs, not confirmed: {change}."
 #: For two sides of one commit.
 _OF_ONE_COMMIT = {
     Verdict.REGRESSED: "{contender} is worse than {baseline}: {change}.",
@@ -43,6 +45,7 @@ _OF_ONE_COMMIT = {
     "be within the margin.",
     Verdict.INCONCLUSIVE: "Inconclusive between {contender} and {baseline}: {change}.",
 }
+_UNCONFIRMED_OF_ONE_COMMIT = "{contender} differs from {baseline}, not confirmed: {change}."
 
 
 class ReasonCode(StrEnum):
@@ -50,8 +53,8 @@ class ReasonCode(StrEnum):
 
     - of primary metrics: a real change (`beyond_margin`, `within_margin`), no change
       (`proven_within_margin`), a change that may be chance among many metrics
-      (`chance_among_many`), and why a metric is inconclusive (`not_measured_together` to
-      `interval_too_wide`)
+      (`chance_among_many`), a difference between few runs (`differs_not_confirmed`), and why a
+      metric is inconclusive (`not_measured_together` to `too_few_runs`)
     - of cases: `unpaired`, `excluded_blocks`, `suspect_blocks`
     - of the whole comparison: how many cases have which verdict, and `mismatch`
     """
@@ -60,10 +63,12 @@ class ReasonCode(StrEnum):
     WITHIN_MARGIN = "within_margin"
     PROVEN_WITHIN_MARGIN = "proven_within_margin"
     CHANCE_AMONG_MANY = "chance_among_many"
+    DIFFERS_NOT_CONFIRMED = "differs_not_confirmed"
     NOT_MEASURED_TOGETHER = "not_measured_together"
     NO_RATIO = "no_ratio"
     TOO_FEW_BLOCKS = "too_few_blocks"
     INTERVAL_TOO_WIDE = "interval_too_wide"
+    TOO_FEW_RUNS = "too_few_runs"
     UNPAIRED = "unpaired"
     EXCLUDED_BLOCKS = "excluded_blocks"
     SUSPECT_BLOCKS = "suspect_blocks"
@@ -98,8 +103,13 @@ class MissingMeasurements:
     seconds: float | None
 
 
-def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
-    """The verdict of the whole comparison in one or two sentences."""
+def summarise_comparison(
+    headline: Headline, sides: tuple[Side, Side], *, unconfirmed: bool = False
+) -> str:
+    """The verdict of the whole comparison in one or two sentences.
+
+    `unconfirmed`: the named metric differs between too few runs.
+    """
     names = _name_sides(sides)
     if headline.cell is None:
         return f"No usable data for {names['contender']}: no block is complete and valid."
@@ -108,8 +118,11 @@ def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
     change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
     if headline.low is not None and headline.high is not None:
         change += f" ({format_interval((headline.low, headline.high))})"
-    sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
-    sentence = sentences[headline.verdict].format(**names, change=change)
+    one_commit = sides[0].commit == sides[1].commit
+    sentence = (_OF_ONE_COMMIT if one_commit else _SENTENCES)[headline.verdict]
+    if unconfirmed:
+        sentence = _UNCONFIRMED_OF_ONE_COMMIT if one_commit else _UNCONFIRMED
+    sentence = sentence.format(**names, change=change)
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
     if headline.cases > 1:
         same = headline.counts.get(headline.verdict, 0)
@@ -145,6 +158,7 @@ def build_notes(
         *_build_shared_host_notes(runs),
         *_build_selection_notes(selection),
         *_build_selection_exclusion_notes(selection, cases),
+        *build_order_notes(cases),
     )
 
 
@@ -276,7 +290,12 @@ def _classify_metric(metric: MetricComparison) -> ReasonCode:
         return ReasonCode.NOT_MEASURED_TOGETHER
     if metric.blocks < FEWEST_BLOCKS:
         return ReasonCode.TOO_FEW_BLOCKS
-    return ReasonCode.NO_RATIO if metric.change is None else ReasonCode.INTERVAL_TOO_WIDE
+    if metric.change is None:
+        return ReasonCode.NO_RATIO
+    if metric.result.unconfirmed:
+        return ReasonCode.DIFFERS_NOT_CONFIRMED
+    has_few_runs = not metric.result.paired and metric.interval is None
+    return ReasonCode.TOO_FEW_RUNS if has_few_runs else ReasonCode.INTERVAL_TOO_WIDE
 
 
 def count_missing_for_case(case: CaseComparison) -> MissingMeasurements | None:

@@ -12,8 +12,9 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
-from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.needed_blocks import is_out_of_reach
+from orchestrator.stats.unpaired import UNCONFIRMED
 
 #: In the place of a verdict if nothing could be compared.
 NO_DATA = "no usable data"
@@ -147,9 +148,18 @@ class CaseComparison:
         return any(each.blocks or each.change is not None for each in self.metrics)
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Return whether a primary metric differs, but too few runs measured it for a verdict."""
+        return self.verdict == Verdict.INCONCLUSIVE and any(
+            each.primary and each.result.unconfirmed for each in self.metrics
+        )
+
+    @property
     def outcome(self) -> str:
         """Return the verdict for people: without data nothing was compared, so none is shown."""
-        return self.verdict if self.has_data else NO_DATA
+        if not self.has_data:
+            return NO_DATA
+        return UNCONFIRMED if self.is_unconfirmed else self.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +179,8 @@ class ComparisonReport:
 
     `tests` is the number of primary metrics. `changed` of them are improved or regressed if each is
     tested alone, `survived` of them also at a false discovery rate of 5 %. Without `mismatches` the
-    sides differ in the commit only.
+    sides differ in the commit only. `unconfirmed`: the verdict is inconclusive, and the metric that
+    the summary names differs between too few runs.
     """
 
     benchmark: Benchmark
@@ -183,6 +194,7 @@ class ComparisonReport:
     tests: int
     changed: int
     survived: int
+    unconfirmed: bool = False
 
     @property
     def baseline(self) -> Commit:
@@ -200,7 +212,9 @@ class ComparisonReport:
     @property
     def outcome(self) -> str:
         """Return the verdict for people, or that there is no usable data."""
-        return self.verdict if self.has_data else NO_DATA
+        if not self.has_data:
+            return NO_DATA
+        return UNCONFIRMED if self.unconfirmed else self.verdict
 
 
 def build_comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Selects the cases that two sides have in common, and counts what is excluded from them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.comparisons.exclusions import (
@@ -18,6 +19,7 @@ from orchestrator.comparisons.pairing import (
     PairedCase,
     PairingKey,
     list_possible_blocks,
+    load_block_runs,
     pair_cases,
 )
 from orchestrator.comparisons.points import (
@@ -40,7 +42,8 @@ class Selection:
     """`exclusions[i]` is of `cases[i]`; in `excluded_cases` no block counts.
 
     `one_sided`: the number of cases that only one of the sides measured. `version`: if points of
-    several versions of the definition were found, only those of this one count.
+    several versions of the definition were found, only those of this one count. `block_runs`: block
+    → its run, for the cases that are not paired.
     """
 
     cases: Sequence[PairedCase]
@@ -49,6 +52,7 @@ class Selection:
     names: Names
     one_sided: int
     version: int | None
+    block_runs: Mapping[int, UUID] = field(default_factory=dict)
 
 
 def select_cases(
@@ -66,7 +70,7 @@ def select_cases(
     """
     points = _load_points(benchmark, sides, run, metrics)
     places = {*points[0], *points[1], *(trial.place for trial in flagged)}
-    return build_selection(
+    selection = build_selection(
         points,
         _load_names(benchmark, {place.host for place in places}),
         sides,
@@ -74,6 +78,10 @@ def select_cases(
         version=runs[0].version if runs else None,
         only=None if run is None else list_possible_blocks(run),
     )
+    if all(case.paired for case in selection.cases):
+        return selection
+    commits = {side.commit for side in sides}
+    return replace(selection, block_runs=load_block_runs(benchmark, commits))
 
 
 def build_selection(
@@ -131,7 +139,9 @@ def _without_unpaired_values(case: PairedCase, exclusions: Exclusions) -> Paired
     """If all shared blocks are excluded, nothing is compared: other trials do not replace them."""
     if case.paired or not exclusions.excluded:
         return case
-    return replace(case, paired=True, metrics={}, blocks=(frozenset(), frozenset()))
+    return replace(
+        case, paired=True, metrics={}, blocks=(frozenset(), frozenset()), value_blocks={}
+    )
 
 
 def _load_points(

@@ -9,6 +9,7 @@ from cli.pitwall.units import format_change
 from orchestrator.loadtools.metrics import Metric, choose_deciding_metrics, find_metrics
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.interim import INTERIM_ALPHA
+from orchestrator.stats.order_effect import find_order
 from orchestrator.stats.stopping import CaseData, Decision
 
 #: The verdict of a case in its status line.
@@ -79,6 +80,7 @@ def compare_case(
                 after,
                 better=metric.better,
                 margin=metric.margin,
+                orders=[_find_block_order(block, at) for block in blocks.clean],
                 alpha=INTERIM_ALPHA,
             )
             comparisons.append(((at, metric), compared))
@@ -90,6 +92,11 @@ def compare_case(
         ),
         cells=tuple(cell for cell, _ in comparisons),
     )
+
+
+def _find_block_order(block: Block, contender: int) -> int:
+    places = list(block)
+    return find_order(1 + places.index(0), 1 + places.index(contender))
 
 
 def _build_column(

@@ -33,7 +33,8 @@ MOST_METRICS_KNOWN = 50_000
 class MeasuredRow:
     """The readings of one trial: metric key → value in the SI unit of the metric, finite.
 
-    Fields are row ids. `block` is 0 if no other commit was measured in the same block.
+    Fields are row ids. `block` is 0 if no other commit was measured in the same block. `place` is
+    that in the order of the job, from 1; 0 if it is not known.
     `configuration` is 0 if the measured configuration is unknown. `epoch` counts the changes of the
     host before. `provenance` is what a client sent; None for trials of this Pitwall.
     """
@@ -47,6 +48,7 @@ class MeasuredRow:
     validity: str
     readings: Mapping[str, float]
     block: int = 0
+    place: int = 0
     configuration: int = 0
     epoch: int = 0
     provenance: Mapping[str, Any] | None = None
@@ -135,7 +137,8 @@ ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
         ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
              * point.trials * EXCLUDED.trials / (point.trials + EXCLUDED.trials) END,
     "values" = {build_newest_sql('point."values" || EXCLUDED."values"')},
-    blocks = {build_newest_sql("point.blocks || EXCLUDED.blocks")}
+    blocks = {build_newest_sql("point.blocks || EXCLUDED.blocks")},
+    places = {build_newest_sql("point.places || EXCLUDED.places")}
 """
 
 #: The same statement queues the series for change point detection.
@@ -144,16 +147,16 @@ WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
     mean_log, m2_log,
-     "values", blocks)
+     "values", blocks, places)
 SELECT series_id, row.commit_id, epoch, configuration, commit.position, at, trials, suspect,
     invalid, mean,
-       mean_log, m2_log, vals::float8[], blocks::bigint[]
+       mean_log, m2_log, vals::float8[], blocks::bigint[], places::int[]
 FROM unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
             %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
-            %s::text[])
+            %s::text[], %s::text[])
     AS row(series_id, commit_id, epoch, configuration, at, trials, suspect, invalid, mean,
     mean_log, m2_log,
-           vals, blocks)
+           vals, blocks, places)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
 ORDER BY series_id, row.commit_id, epoch, configuration
 {MERGE}"""
@@ -245,7 +248,7 @@ def _write_points(
     table = [_build_point(key, groups[key]) for key in sorted(groups)]
     if table:
         changed = sorted({key.series for key in groups})
-        cursor.execute(_POINTS, [changed, *_format_columns(table, 13)], prepare=True)
+        cursor.execute(_POINTS, [changed, *_format_columns(table, 14)], prepare=True)
 
 
 def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
@@ -262,6 +265,7 @@ def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> 
         _number(rollup.m2_log),
         _format_array(value for _, value in counted[-MOST_VALUES:]),
         _format_array(row.block for row, _ in counted[-MOST_VALUES:]),
+        _format_array(row.place for row, _ in counted[-MOST_VALUES:]),
     )
 
 

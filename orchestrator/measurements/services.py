@@ -150,6 +150,7 @@ def _build_measured(
         validity=reading.validity.level,
         readings={**reading.readings, **_compute_price(job, reading)},
         block=hash_block(job.pk, trial.round),
+        place=trial.position + 1,
         configuration=hash_configuration(
             job.run.definition,
             trial.case.parameters,

@@ -3,7 +3,8 @@
 The block (a baseline trial and a contender trial, adjacent in time) is the unit of analysis. In
 block i, dᵢ = ln(contenderᵢ / baselineᵢ). The results are a paired t test on d, two one-sided tests
 for equivalence, and the Hodges-Lehmann estimate. The estimate is a second opinion that no single
-block can dominate.
+block can dominate. If the order of the trials is known, its effect is removed from d first
+(`order_effect`).
 """
 
 import math
@@ -16,6 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cli.pitwall.units import format_percent
+from orchestrator.stats.order_effect import (
+    UNKNOWN,
+    BlockMeans,
+    OrderEffect,
+    Orders,
+    compute_block_means,
+    explain_unseparated,
+)
 from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, compute_paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
 
@@ -60,7 +69,10 @@ class Comparison:
     of the interval, as a share. `detectable` is the change that this number of blocks detects with
     a power of 0.8. `fragile`:
     the second opinion (`robust`, from 7 blocks) leads to another verdict. Not `paired`: trials that
-    share no block (`compare_unpaired`); then `blocks` counts the trials of the smaller side.
+    share no block (`compare_unpaired`); then `blocks` counts the trials of the smaller side, and
+    `unconfirmed`: they differ, but too few runs measured them for a verdict.
+    `degrees` of freedom of the test. `order_effect`: of the order of the trials in a block; if it
+    could not be separated from the change, it is None, and `order_note` has the reason.
     """
 
     verdict: Verdict
@@ -82,6 +94,10 @@ class Comparison:
     robust: RobustChange | None = None
     fragile: bool = False
     paired: bool = True
+    unconfirmed: bool = False
+    degrees: float | None = None
+    order_effect: OrderEffect | None = None
+    order_note: str = ""
 
 
 def compare_blocks(
@@ -90,13 +106,15 @@ def compare_blocks(
     *,
     better: Better,
     margin: float,
+    orders: Sequence[int] = (),
     alpha: float = ALPHA,
     equivalence_alpha: float = EQUIVALENCE_ALPHA,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
 
-    A block with a None is excluded. The verdicts:
+    `orders[i]` is the order of block i, as in `order_effect`; without them it is not known. A block
+    with a None is excluded. The verdicts:
 
     - regressed or improved: p < `alpha` and the change is beyond ±`margin`
     - trivial: p < `alpha` and the change is within ±`margin`
@@ -106,11 +124,11 @@ def compare_blocks(
     A value of zero has no ratio: the comparison is inconclusive and has no change. Interim
     analyses pass `INTERIM_ALPHA` as `alpha`.
 
-    Raises ValueError for sides of different length, a negative or non-finite value, and a margin
-    that is not between 0 and 1.
+    Raises ValueError for sides or orders of different length, a negative or non-finite value, and
+    a margin that is not between 0 and 1.
     """
     check_parameters(better, margin)
-    pairs = _select_pairs(baseline, contender)
+    pairs, known_orders = _select_pairs(baseline, contender, orders)
     blocks = len(pairs)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
@@ -121,7 +139,9 @@ def compare_blocks(
         blocks=blocks,
         excluded=len(baseline) - blocks,
     )
-    return unknown if unknown.reasons else _judge_pairs(unknown, pairs, alpha, equivalence_alpha)
+    if unknown.reasons:
+        return unknown
+    return _judge_pairs(unknown, pairs, known_orders, alpha, equivalence_alpha)
 
 
 def check_parameters(better: str, margin: float) -> None:
@@ -133,15 +153,19 @@ def check_parameters(better: str, margin: float) -> None:
 
 
 def _judge_pairs(
-    unknown: Comparison, pairs: NDArray[np.float64], alpha: float, equivalence_alpha: float
+    unknown: Comparison,
+    pairs: NDArray[np.float64],
+    orders: Orders,
+    alpha: float,
+    equivalence_alpha: float,
 ) -> Comparison:
     """Compare the pairs, which all have a ratio."""
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
     logs = np.log(pairs)
-    differences = logs[:, 1] - logs[:, 0]
-    test = compute_paired_test(differences, margin=margin, confidence=confidence)
+    means = compute_block_means((logs[:, 1] - logs[:, 0])[None], orders[None])
+    test = compute_paired_test(means, margin=margin, confidence=confidence)
     verdict = derive_verdict(test, better, alpha, equivalence_alpha)
-    robust = _estimate_robust(differences, confidence)
+    robust = _estimate_robust(means.differences[0], confidence)
     fragile = robust is not None and contradicts_verdict(robust, verdict, better, margin)
     return replace(
         unknown,
@@ -158,23 +182,42 @@ def _judge_pairs(
         detectable=_change(test.detectable(alpha)),
         robust=robust,
         fragile=fragile,
+        degrees=test.degrees,
+        order_effect=_build_order_effect(means, test),
+        order_note=explain_unseparated(orders),
+    )
+
+
+def _build_order_effect(means: BlockMeans, test: PairedTest) -> OrderEffect | None:
+    if not means.separated[0] or test.half_width is None:
+        return None
+    effect = float(means.effect[0])
+    return OrderEffect(
+        change=as_change(effect),
+        low=as_change(effect - test.half_width),
+        high=as_change(effect + test.half_width),
     )
 
 
 def _select_pairs(
-    baseline: Sequence[float | None], contender: Sequence[float | None]
-) -> NDArray[np.float64]:
+    baseline: Sequence[float | None], contender: Sequence[float | None], orders: Sequence[int]
+) -> tuple[NDArray[np.float64], Orders]:
+    """Return the pairs with both values, and their orders."""
     if len(baseline) != len(contender):
         raise ValueError(f"{len(baseline)} baseline values but {len(contender)} of the contender")
+    if orders and len(orders) != len(baseline):
+        raise ValueError(f"{len(baseline)} blocks but {len(orders)} orders")
     known = [
-        (before, after)
-        for before, after in zip(baseline, contender, strict=True)
+        (before, after, order)
+        for before, after, order in zip(
+            baseline, contender, orders or [UNKNOWN] * len(baseline), strict=True
+        )
         if before is not None and after is not None
     ]
-    pairs = np.array(known, dtype=np.float64).reshape(-1, 2)
+    pairs = np.array([each[:2] for each in known], dtype=np.float64).reshape(-1, 2)
     if not np.isfinite(pairs).all() or (pairs < 0).any():
         raise ValueError("values to compare must be finite and not negative")
-    return pairs
+    return pairs, np.array([order for *_, order in known], dtype=np.int64)
 
 
 def _find_obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:

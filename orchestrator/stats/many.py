@@ -3,7 +3,6 @@
 `compare_blocks` is the reference; tests require equal results from both.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,14 @@ from orchestrator.stats.comparison import (
     contradicts_verdict,
     derive_direction,
 )
+from orchestrator.stats.order_effect import (
+    UNKNOWN,
+    BlockMeans,
+    OrderEffect,
+    Orders,
+    compute_block_means,
+    explain_unseparated,
+)
 from orchestrator.stats.paired import FEWEST_BLOCKS, POWER_CONFIDENCE, ROUNDING
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, compute_rank
 from orchestrator.stats.summary import compute_t_quantile
@@ -38,12 +45,16 @@ _BETTER = ("higher", "lower")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonInput:
-    """One metric of one case: `baseline[i]` and `contender[i]` were measured in block i."""
+    """One metric of one case: `baseline[i]` and `contender[i]` were measured in block i.
+
+    `orders[i]` is the order of block i, as in `order_effect`; empty if it is not known.
+    """
 
     baseline: Sequence[float | None]
     contender: Sequence[float | None]
     better: Better
     margin: float
+    orders: Sequence[int] = ()
 
 
 class _Row(NamedTuple):
@@ -60,6 +71,9 @@ class _Row(NamedTuple):
     half_log: float
     half_width: float
     detectable: float
+    degrees: float
+    order_effect: OrderEffect | None
+    order_note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +95,8 @@ class _TestResults:
     p_value: Floats
     equivalence_p: Floats
     n: int
+    means: BlockMeans
+    order_notes: Sequence[str]
 
 
 def compare_many(
@@ -116,6 +132,7 @@ def _compare_alone(cell: ComparisonInput, rules: _Rules) -> Comparison:
         cell.contender,
         better=cell.better,
         margin=cell.margin,
+        orders=cell.orders,
         alpha=rules.alpha,
         equivalence_alpha=rules.equivalence_alpha,
         confidence=rules.confidence,
@@ -127,7 +144,8 @@ def _group_by_length(cells: Sequence[ComparisonInput]) -> dict[int, list[int]]:
     places: dict[int, list[int]] = defaultdict(list)
     for place, cell in enumerate(cells):
         n = len(cell.baseline)
-        if n == len(cell.contender) and 0 < cell.margin < 1 and cell.better in _BETTER:
+        same = n == len(cell.contender) and len(cell.orders) in (0, n)
+        if same and 0 < cell.margin < 1 and cell.better in _BETTER:
             places[n].append(place)
     return places
 
@@ -147,11 +165,10 @@ def _judge_cells(
     cells: Sequence[ComparisonInput], logs: tuple[Floats, Floats], rules: _Rules
 ) -> list[Comparison]:
     """Compare cells with equal numbers of blocks; `logs` are of baselines and contenders."""
-    differences = logs[1] - logs[0]
     margins = np.array([cell.margin for cell in cells])
-    tested = _test_cells(logs, differences, margins, rules)
+    tested = _test_cells(logs, _build_orders(cells), margins, rules)
     verdicts = _derive_verdicts(cells, tested, rules)
-    robust = _estimate_robust(differences, rules.confidence)
+    robust = _estimate_robust(tested.means.differences, rules.confidence)
     return [
         _build_comparison(cell, row, verdict, second, rules)
         for cell, row, verdict, second in zip(
@@ -160,31 +177,48 @@ def _judge_cells(
     ]
 
 
+def _build_orders(cells: Sequence[ComparisonInput]) -> Orders:
+    unknown = [UNKNOWN] * len(cells[0].baseline)
+    return np.array([cell.orders or unknown for cell in cells], dtype=np.int64)
+
+
 def _test_cells(
-    logs: tuple[Floats, Floats], differences: Floats, margins: Floats, rules: _Rules
+    logs: tuple[Floats, Floats], orders: Orders, margins: Floats, rules: _Rules
 ) -> _TestResults:
-    n = differences.shape[1]
-    mean = differences.mean(axis=1)
-    error = differences.std(axis=1, ddof=1) / math.sqrt(n)
+    n = orders.shape[1]
+    means = compute_block_means(logs[1] - logs[0], orders)
+    mean, error, degrees = means.mean, means.error, means.degrees
     low, high = np.log1p(-margins), np.log1p(margins)
-    detecting = compute_t_quantile(1 - rules.alpha, n - 1) + compute_t_quantile(
-        POWER_CONFIDENCE, n - 1
+    detecting = _compute_quantiles(1 - rules.alpha, means) + _compute_quantiles(
+        POWER_CONFIDENCE, means
     )
     return _TestResults(
         before=logs[0].mean(axis=1),
         after=logs[1].mean(axis=1),
         mean=mean,
-        half_width=compute_t_quantile(rules.confidence, n - 1) * error,
+        half_width=_compute_quantiles(rules.confidence, means) * error,
         reach=detecting * error,
-        p_value=np.minimum(1.0, 2 * _compute_tails(np.abs(mean), error, n - 1)),
+        p_value=np.minimum(1.0, 2 * _compute_tails(np.abs(mean), error, degrees)),
         equivalence_p=np.maximum(
-            _compute_tails(mean - low, error, n - 1), _compute_tails(high - mean, error, n - 1)
+            _compute_tails(mean - low, error, degrees), _compute_tails(high - mean, error, degrees)
         ),
         n=n,
+        means=means,
+        order_notes=[
+            "" if separated else explain_unseparated(row)
+            for row, separated in zip(orders, means.separated.tolist(), strict=True)
+        ],
     )
 
 
-def _compute_tails(distance: Floats, error: Floats, degrees: int) -> Floats:
+def _compute_quantiles(confidence: float, means: BlockMeans) -> Floats:
+    """Return the t quantile of each row. They have one of two degrees, and quantiles are slow."""
+    different, places = np.unique(means.degrees, return_inverse=True)
+    quantiles = [compute_t_quantile(confidence, degrees) for degrees in different.tolist()]
+    return np.array(quantiles)[places]
+
+
+def _compute_tails(distance: Floats, error: Floats, degrees: Floats) -> Floats:
     """Compute `paired._tail` for arrays."""
     exact = error < ROUNDING
     tails = stdtr(degrees, -distance / np.where(exact, 1.0, error))
@@ -240,9 +274,22 @@ def _iterate_rows(tested: _TestResults) -> Iterator[_Row]:
         tested.p_value, tested.equivalence_p, tested.half_width,
         _compute_changes(tested.half_width),
         _compute_changes(tested.reach),
+        tested.means.degrees,
     )  # fmt: skip
-    lists = (column.tolist() for column in columns)
-    return (_Row(tested.n, *values) for values in zip(*lists, strict=True))
+    lists = [column.tolist() for column in columns]
+    rows = zip(*lists, _build_order_effects(tested), tested.order_notes, strict=True)
+    return (_Row(tested.n, *values) for values in rows)
+
+
+def _build_order_effects(tested: _TestResults) -> list[OrderEffect | None]:
+    effect, reach = tested.means.effect, tested.half_width
+    columns = [_compute_changes(each).tolist() for each in (effect, effect - reach, effect + reach)]
+    return [
+        OrderEffect(change=change, low=low, high=high) if separated else None
+        for change, low, high, separated in zip(
+            *columns, tested.means.separated.tolist(), strict=True
+        )
+    ]
 
 
 def _build_comparison(
@@ -267,4 +314,7 @@ def _build_comparison(
         detectable=row.detectable,
         robust=robust,
         fragile=fragile,
+        degrees=row.degrees,
+        order_effect=row.order_effect,
+        order_note=row.order_note,
     )

@@ -86,7 +86,8 @@ def _read(comparisons: Sequence[Comparison]) -> _Measured:
     confidence = np.array([each.confidence for each in comparisons])
     with np.errstate(divide="ignore"):
         mean = np.clip(np.log1p(changes), -LARGEST_LOG, LARGEST_LOG)
-    sigma = widths * np.sqrt(blocks) / stdtrit(blocks - 1, (1 + confidence) / 2)
+    degrees = np.array([each.degrees for each in comparisons], dtype=np.float64)
+    sigma = widths * np.sqrt(blocks) / stdtrit(degrees, (1 + confidence) / 2)
     margin = np.array([each.margin for each in comparisons])
     return _Measured(blocks, mean, np.maximum(sigma, ROUNDING), margin)
 

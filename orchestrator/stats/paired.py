@@ -3,10 +3,9 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from orchestrator.stats.order_effect import BlockMeans
 from orchestrator.stats.summary import compute_t_quantile
 
 #: With fewer blocks, a single block can dominate a t test.
@@ -52,15 +51,13 @@ class PairedTest:
         return reach * self.standard_error
 
 
-def compute_paired_test(
-    differences: NDArray[np.float64], *, margin: float, confidence: float
-) -> PairedTest:
-    """Test the mean of `differences` (logs of ratios) against 0 and against the margin.
+def compute_paired_test(means: BlockMeans, *, margin: float, confidence: float) -> PairedTest:
+    """Test the mean of the first row (logs of ratios) against 0 and against the margin.
 
     Equivalence means a ratio between 1 − margin and 1 + margin; its p is the larger of the two
     one-sided ones (Schuirmann 1987). Differences with no spread are treated as exact.
     """
-    n, mean = differences.size, float(differences.mean())
+    n, mean = means.differences.shape[1], float(means.mean[0])
     if n < 2:
         return PairedTest(
             n=n,
@@ -71,8 +68,8 @@ def compute_paired_test(
             equivalence_p=None,
             margin=margin,
         )
-    error = float(differences.std(ddof=1)) / math.sqrt(n)
-    return compute_mean_test(n, mean, error, n - 1, margin=margin, confidence=confidence)
+    error, degrees = float(means.error[0]), float(means.degrees[0])
+    return compute_mean_test(n, mean, error, degrees, margin=margin, confidence=confidence)
 
 
 def compute_mean_test(

@@ -1,7 +1,11 @@
-"""Comparison of two sides that share no block: Welch's test on the logs of their trials.
+"""Comparison of two sides that share no block: Welch's test on the means of their runs.
 
 It cannot separate a change of the code from a change of the machine, and its reasons include that.
 It is the last resort, if no run measured both sides together.
+
+Trials of one run share the state of the machine, so they are no independent evidence about the
+commit: the run is the unit of the test. With few runs, the noise between runs is not known. Then
+nothing is concluded, and a difference among the trials is only marked as not confirmed.
 """
 
 import math
@@ -23,15 +27,22 @@ from orchestrator.stats.comparison import (
     check_parameters,
     derive_verdict,
 )
-from orchestrator.stats.paired import compute_mean_test
+from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, compute_mean_test
 
 #: The first reason of each such comparison.
 UNPAIRED = "measured at different times, so machine drift may be part of the difference"
+#: In the place of a verdict of a difference that is not confirmed.
+UNCONFIRMED = "differs, not confirmed"
+#: With fewer runs of a side, the noise between runs is not known.
+FEWEST_RUNS = 3
+
+#: The logs of the values of each run.
+_Side = list[NDArray[np.float64]]
 
 
 def compare_unpaired(
-    baseline: Sequence[float | None],
-    contender: Sequence[float | None],
+    baseline: Sequence[Sequence[float]],
+    contender: Sequence[Sequence[float]],
     *,
     better: Better,
     margin: float,
@@ -39,14 +50,15 @@ def compare_unpaired(
     equivalence_alpha: float = EQUIVALENCE_ALPHA,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """Compare the trials of two sides, whose numbers may differ.
+    """Compare two sides, given the values of the trials of each of their runs.
 
-    The verdicts are those of `compare_blocks`, from a Welch test on logs (Welch 1947) with at least
-    5 trials on each side. None values are ignored. Its first reason is always `UNPAIRED`.
-    ValueError as for `compare_blocks`.
+    The verdicts are those of `compare_blocks`, from a Welch test (Welch 1947) on the mean logs of
+    the runs. It needs FEWEST_RUNS runs and 5 trials on each side. With fewer runs, the comparison
+    is inconclusive and has neither interval nor p value. It is `unconfirmed` if the trials differ.
+    The first reason is always `UNPAIRED`. ValueError as for `compare_blocks`.
     """
     check_parameters(better, margin)
-    before, after = _drop_unknown(baseline), _drop_unknown(contender)
+    before, after = _collect_values(baseline), _collect_values(contender)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
         reasons=(UNPAIRED, *_find_obstacles(before, after)),
@@ -58,35 +70,43 @@ def compare_unpaired(
     )
     if len(unknown.reasons) > 1:
         return unknown
-    return _judge_sides(unknown, np.log(before), np.log(after), alpha, equivalence_alpha)
-
-
-def _judge_sides(
-    unknown: Comparison,
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-    alpha: float,
-    equivalence_alpha: float,
-) -> Comparison:
-    """Compare the logs of the two sides."""
-    n, margin = unknown.blocks, unknown.margin
-    first, second = float(before.mean()), float(after.mean())
+    sides = _take_logs(baseline), _take_logs(contender)
+    first, second = (float(np.mean([run.mean() for run in side])) for side in sides)
     known = replace(
         unknown,
         baseline=math.exp(first),
         contender=math.exp(second),
         change=as_change(second - first),
     )
-    if n < 2:
-        why = build_reasons(n, unknown.verdict, margin, None, False, unit="trials")
+    if unknown.blocks < FEWEST_BLOCKS:
+        why = build_reasons(unknown.blocks, unknown.verdict, margin, None, False, unit="trials")
         return replace(known, reasons=(UNPAIRED, *why))
-    error, degrees = compute_welch(before, after)
-    test = compute_mean_test(
-        n, second - first, error, degrees, margin=margin, confidence=unknown.confidence
+    if min(map(len, sides)) < FEWEST_RUNS:
+        return _mark_unconfirmed(known, sides, alpha)
+    return _judge_runs(known, sides, alpha, equivalence_alpha)
+
+
+def _mark_unconfirmed(known: Comparison, sides: tuple[_Side, _Side], alpha: float) -> Comparison:
+    before, after = (np.concatenate(side) for side in sides)
+    p_value = _test_means(known, before, after).p_value
+    differs = p_value is not None and p_value < alpha
+    runs = " and ".join(str(len(side)) for side in sides)
+    why = f"{runs} of at least {FEWEST_RUNS} runs on each side: the noise between runs is not known"
+    return replace(
+        known,
+        reasons=(UNPAIRED, f"{UNCONFIRMED}: {why}" if differs else why),
+        unconfirmed=differs,
     )
-    verdict = derive_verdict(test, unknown.better, alpha, equivalence_alpha)
+
+
+def _judge_runs(
+    known: Comparison, sides: tuple[_Side, _Side], alpha: float, equivalence_alpha: float
+) -> Comparison:
+    before, after = (np.array([run.mean() for run in side]) for side in sides)
+    test = _test_means(known, before, after)
+    verdict = derive_verdict(test, known.better, alpha, equivalence_alpha)
     half_width = test.half_width or 0.0
-    why = build_reasons(n, verdict, margin, half_width, False, unit="trials")
+    why = build_reasons(test.n, verdict, known.margin, half_width, False, unit="trials")
     return replace(
         known,
         verdict=verdict,
@@ -97,6 +117,22 @@ def _judge_sides(
         equivalence_p=test.equivalence_p,
         half_width=as_change(half_width),
         detectable=as_change(test.detectable(alpha) or 0.0),
+        degrees=test.degrees,
+    )
+
+
+def _test_means(
+    known: Comparison, before: NDArray[np.float64], after: NDArray[np.float64]
+) -> PairedTest:
+    error, degrees = compute_welch(before, after)
+    difference = float(after.mean() - before.mean())
+    return compute_mean_test(
+        known.blocks,
+        difference,
+        error,
+        degrees,
+        margin=known.margin,
+        confidence=known.confidence,
     )
 
 
@@ -114,11 +150,15 @@ def compute_welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple
     return math.sqrt(both), degrees
 
 
-def _drop_unknown(values: Sequence[float | None]) -> NDArray[np.float64]:
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    if not np.isfinite(known).all() or (known < 0).any():
+def _collect_values(runs: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    values = np.array([value for run in runs for value in run], dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("values to compare must be finite and not negative")
-    return known
+    return values
+
+
+def _take_logs(runs: Sequence[Sequence[float]]) -> _Side:
+    return [np.log(np.array(run, dtype=np.float64)) for run in runs if run]
 
 
 def _find_obstacles(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Accuracy of change detection in histories and between two commits, compared with other detectors.
 
-It also measures how well the number of blocks is estimated that decides a comparison.
+It also measures how well the number of blocks is estimated that decides a comparison, and how often
+the order of trials or the noise between runs causes a false claim.
 
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
 result. Needs no database. All generated data have a fixed seed.
@@ -16,6 +17,7 @@ from perf.detection import summary
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
 from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
+from perf.detection.false_claims import measure_false_claims
 from perf.detection.needed_blocks import measure_needed_blocks
 from perf.detection.summary import WANTED, Measurements
 from perf.harness.machine import describe_machine
@@ -51,7 +53,10 @@ def measure(extent: Extent, seed: int) -> Measurements:
     print("  comparisons", flush=True)
     duels = comparisons(extent.comparisons, seed)
     print("  needed blocks", flush=True)
-    return Measurements(results, duels, measure_needed_blocks(extent.inconclusive, seed))
+    needed = measure_needed_blocks(extent.inconclusive, seed)
+    print("  false claims by order and run", flush=True)
+    claims = measure_false_claims(extent.comparisons, seed)
+    return Measurements(results, duels, needed, claims)
 
 
 def parse() -> argparse.Namespace:

@@ -47,7 +47,7 @@ def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -
     drift = np.cumsum(rng.normal(0, DRIFT, shape), axis=1)
     before = 100 * np.exp(drift + rng.normal(0, noise, shape))
     after = 100 * np.exp(drift + np.log1p(effect) + rng.normal(0, noise, shape))
-    ends = _ends(before, after)
+    ends = compare_until_decided(before, after)
     verdicts = Counter(end.verdict for end in ends)
     return Comparisons(
         noise=noise,
@@ -59,8 +59,15 @@ def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -
     )
 
 
-def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Comparison]:
-    """Return the final comparisons: the first interim analysis with a verdict, or the last one."""
+def compare_until_decided(
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+    orders: NDArray[np.int64] | None = None,
+) -> list[Comparison]:
+    """Return the final comparisons: the first interim analysis with a verdict, or the last one.
+
+    The arrays have a row for each comparison and a column for each block.
+    """
     ends: dict[int, Comparison] = {}
     open_ = list(range(len(before)))
     for look in INTERIM_BLOCKS:
@@ -70,6 +77,7 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
                 contender=after[at, :look].tolist(),
                 better="lower",
                 margin=MARGIN,
+                orders=() if orders is None else orders[at, :look].tolist(),
             )
             for at in open_
         ]

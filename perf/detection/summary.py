@@ -9,6 +9,7 @@ from typing import Any
 
 from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
+from perf.detection.false_claims import FalseClaims, OrderClaims, RunClaims
 from perf.detection.needed_blocks import FACTOR, NeededBlocks
 from perf.detection.scores import TOLERANCE, Score
 from perf.harness.report import Requirement, table
@@ -34,16 +35,19 @@ WANTED: dict[str, Requirement | None] = {
     "needed_blocks_right_for_the_true_ones_after_5_blocks": None,
     "needed_blocks_right_for_the_true_ones_after_20_blocks": Requirement(relation=">=", limit=0.8),
     "comparisons_that_the_needed_blocks_decide": Requirement(relation=">=", limit=0.7),
+    "comparisons_that_claim_a_change_by_the_order": Requirement(relation="<=", limit=0.05),
+    "comparisons_that_claim_a_change_by_the_run": Requirement(relation="<=", limit=0.05),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Results by the detector's title, the grid of comparisons, and the needed blocks."""
+    """Results by the detector's title, the grid of comparisons, needed blocks, false claims."""
 
     results: Mapping[str, Result]
     comparisons: Sequence[Comparisons]
     needed: Sequence[NeededBlocks]
+    claims: FalseClaims
 
 
 def measured(data: Measurements) -> dict[str, float]:
@@ -77,12 +81,19 @@ def measured(data: Measurements) -> dict[str, float]:
         "needed_blocks_right_for_the_true_ones_after_5_blocks": data.needed[0].right,
         "needed_blocks_right_for_the_true_ones_after_20_blocks": data.needed[-1].right,
         "comparisons_that_the_needed_blocks_decide": min(each.decided for each in data.needed),
+        "comparisons_that_claim_a_change_by_the_order": max(
+            each.claimed for each in data.claims.orders
+        ),
+        "comparisons_that_claim_a_change_by_the_run": max(
+            each.claimed for each in data.claims.runs
+        ),
     }
 
 
 def text(data: Measurements) -> str:
     """Return the tables for people."""
     parts = [_scores(data), _alarms(data), _comparisons(data.comparisons), _needed(data.needed)]
+    parts += [_order_claims(data.claims.orders), _run_claims(data.claims.runs)]
     return "\n\n".join(parts)
 
 
@@ -93,6 +104,10 @@ def details(data: Measurements) -> dict[str, Any]:
         "detectors": {title: _detail(each) for title, each in data.results.items()},
         "comparisons": [asdict(each) for each in data.comparisons],
         "needed_blocks": [asdict(each) for each in data.needed],
+        "false_claims": {
+            "orders": [asdict(each) for each in data.claims.orders],
+            "runs": [asdict(each) for each in data.claims.runs],
+        },
     }
 
 
@@ -205,3 +220,27 @@ def _needed(many: Sequence[NeededBlocks]) -> str:
         "out of reach",
     )
     return table(head, rows)
+
+
+def _order_claims(many: Sequence[OrderClaims]) -> str:
+    rows = [
+        (
+            f"noise {each.noise:.1%}, order effect +{each.effect:.0%}",
+            *(f"{share:.1%}" for share in (each.claimed, each.claimed_if_random, each.covered)),
+        )
+        for each in many
+    ]
+    head = ("False claims by the order", "balanced", "random, not analysed", "effect in interval")
+    return table(head, rows)
+
+
+def _run_claims(many: Sequence[RunClaims]) -> str:
+    rows = [
+        (
+            f"noise between runs {each.between:.0%}, {each.runs} a side",
+            f"{each.claimed:.1%}",
+            f"{each.unconfirmed:.1%}",
+        )
+        for each in many
+    ]
+    return table(("False claims by the run", "regressed or improved", "not confirmed"), rows)

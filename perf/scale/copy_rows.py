@@ -29,7 +29,7 @@ TOLD = b'\x01{"token": "made"}'
 POINT_COLUMNS = (
     "series_id", "commit_id", "epoch", "configuration", "position", "at", "trials", "suspect",
     "invalid",
-    "mean", "mean_log", "m2_log", "values", "blocks",
+    "mean", "mean_log", "m2_log", "values", "blocks", "places",
 )  # fmt: skip
 #: Commits whose rows are created at once.
 BATCH = 40
@@ -73,6 +73,7 @@ def point_type(trials: int) -> np.dtype[Any]:
             "position": ">i4", "at": ">i8", "trials": ">i4", "suspect": ">i4", "invalid": ">i4",
             "mean": ">f8", "mean_log": ">f8", "m2_log": ">f8",
             "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
+            "places": array_type(">i4", trials),
         }
     )  # fmt: skip
 
@@ -180,6 +181,7 @@ class Maker:
         rows["m2_log"] = logs.var(axis=1) * trials
         fill_array(rows["values"], FLOAT8, flat)
         fill_array(rows["blocks"], INT8, np.repeat(self._blocks[places], each, axis=0))
+        fill_array(rows["places"], INT4, np.tile(build_trial_places(trials), (len(flat), 1)))
         return rows.tobytes()
 
 
@@ -189,6 +191,16 @@ def reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
     whole["high"] = commits.astype(np.uint64) << np.uint64(16) | np.uint64(0x8000)
     whole["low"] = numbers.astype(np.uint64) | np.uint64(1 << 63)
     return whole.view("V16")
+
+
+def build_trial_places(trials: int) -> NDArray[np.int64]:
+    """Return the places of a commit's trials in their jobs: its own run, then the next one.
+
+    In its own run the commit is the contender, in the next one the baseline. Each round has both,
+    in an order that alternates.
+    """
+    rounds = np.arange(1, trials // 2 + 1)
+    return np.concatenate([2 * rounds - rounds % 2, 2 * rounds - 1 + rounds % 2])
 
 
 def instants(places: NDArray[np.int64]) -> NDArray[np.int64]:

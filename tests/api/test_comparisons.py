@@ -108,10 +108,26 @@ def test_commits_that_were_never_measured_together_are_unpaired(world, alice):
     world.measure_run(1000, 800)
     factories.finish_run(world.queue_run(1, 2), [800, 700])
     shown = alice.get("comparisons", baseline=world.shas[0], contender=world.shas[2]).json()
-    assert (shown["paired"], shown["verdict"]) == (False, "regressed")
+    assert (shown["paired"], shown["verdict"]) == (False, "inconclusive")
+    codes = {each["code"] for each in shown["cases"][0]["reasons"]}
+    assert codes == {"differs_not_confirmed", "unpaired"}
+    assert "differs, not confirmed" in shown["summary"]
     assert "machine drift may be part of the difference" in shown["notes"][0]
     assert shown["cases"][0]["quantiles"] is None
     assert shown["cases"][0]["latency"]["contender"]
+
+
+def test_the_order_effect_is_shown_in_all_formats(world, alice):
+    world.measure_run(1000, 800)
+    query = {"baseline": world.shas[0], "contender": world.shas[1]}
+    metric = alice.get("comparisons", **query).json()["cases"][0]["metrics"][0]
+    low, high = metric["order_effect"]["interval"]
+    assert low < metric["order_effect"]["change"] < high
+    assert metric["order_note"] == ""
+    lines = StringIO(alice.get("comparisons/csv", **query).content.decode())
+    row = next(csv.DictReader(lines))
+    assert float(row["order_effect"]) == pytest.approx(metric["order_effect"]["change"])
+    assert (float(row["order_low"]), float(row["order_high"])) == pytest.approx((low, high))
 
 
 def test_a_missing_side_is_named(world, alice):

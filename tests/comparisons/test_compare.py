@@ -49,9 +49,9 @@ def test_a_comparison_has_a_verdict(
 def test_blocks_with_interim_analyses_are_weaker_evidence(
     personas: Personas, commits: list[Commit]
 ) -> None:
-    """p is 0.0145: enough for one look, and for none of several."""
+    """p is about 0.014: enough for one look, and for none of several."""
     run = make_run(personas.alice, [commit.sha for commit in commits[:2]], rounds=7)
-    finish_run(run, [1000, 950], wobble=0.02)
+    finish_run(run, [1000, 937], wobble=0.02)
     assert compare(personas, commits[0], commits[1]).verdict == "regressed"
     Run.objects.update(until="decided")
     looked = compare(personas, commits[0], commits[1])
@@ -70,12 +70,82 @@ def test_commits_never_measured_together_are_compared_with_a_warning(
     measure(personas, commits[1:], [800, 700])
     report = compare(personas, commits[0], commits[2])
     (case,) = report.cases
-    assert (report.verdict, report.paired, case.paired) == ("regressed", False, False)
+    assert (report.verdict, report.paired, case.paired) == ("inconclusive", False, False)
+    assert report.outcome == case.outcome == "differs, not confirmed"
+    assert "differs, not confirmed: server CPU per 1,000 requests +43" in report.summary
     assert report.notes[0].startswith("Unpaired")
     assert "machine drift may be part of the difference" in report.notes[0]
     assert all("machine drift" in metric.reasons[0] for metric in case.metrics)
     assert case.metrics[0].change == pytest.approx(-0.3, abs=0.01)
+    assert (case.metrics[0].interval, case.metrics[0].p_value) == (None, None)
     assert report.mismatches == ()
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(700, "regressed"), (1000, "equivalent")])
+def test_three_runs_of_each_side_confirm_a_difference(
+    personas: Personas, commits: list[Commit], rate: float, verdict: str
+) -> None:
+    for number, level in enumerate((0.99, 1.0, 1.01)):
+        measure(personas, commits[:2], [1000 * level, 800])
+        if number == 2:
+            # Two runs of the contender do not suffice.
+            report = compare(personas, commits[0], commits[2])
+            assert report.verdict == "inconclusive"
+            assert "3 and 2 of at least 3 runs" in report.cases[0].metrics[0].reasons[1]
+        measure(personas, commits[1:], [800, rate * level])
+    report = compare(personas, commits[0], commits[2])
+    metric = report.cases[0].metrics[0]
+    assert (report.verdict, report.paired, report.outcome) == (verdict, False, verdict)
+    assert metric.result.degrees == pytest.approx(4)
+    assert metric.blocks == 21
+    low, high = metric.interval or (0.0, 0.0)
+    assert low < rate / 1000 - 1 < high
+    # Of run means that differ by 1 %, not of 21 trials that differ by less.
+    assert high - low > 0.03
+
+
+def delay_second_trials(factor: float) -> None:
+    """Change the results as if the second trial of each block were slower by this factor."""
+    changed = {}
+    for trial in Trial.objects.all():
+        if trial.position % 2:
+            rate = 1000 if trial.variant.position == 0 else 1002
+            changed[trial.pk] = {"requests.rate": rate * factor}
+    record_again(changed)
+
+
+def test_the_order_effect_is_separated_from_the_change(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 1002])
+    delay_second_trials(0.95)
+    report = compare(personas, commits[0], commits[1])
+    rate, *others = (each for each in report.cases[0].metrics if each.primary)
+    effect = rate.result.order_effect
+    assert rate.key == "requests.rate"
+    assert rate.verdict == "equivalent"
+    assert effect is not None
+    assert effect.low < -0.05 < effect.high < -0.04
+    assert (rate.blocks, rate.result.degrees, rate.result.order_note) == (7, 5, "")
+    (note,) = (each for each in report.notes if "order" in each)
+    assert "1 metric depends on the order of the trials in a block" in note
+    assert "requests per second changes by −5" in note
+    for other in others:
+        assert other.result.order_effect is not None
+
+
+def test_blocks_in_one_order_cannot_separate_its_effect(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:2], [1000, 1002])
+    first = Trial.objects.filter(variant__position=0).order_by("position")
+    late = [each.round for each in first if each.position % 2]
+    Trial.objects.filter(round__in=late).update(validity="invalid")
+    record_again()
+    (case,) = compare(personas, commits[0], commits[1]).cases
+    result = case.metrics[0].result
+    assert (result.order_effect, case.excluded_blocks) == (None, len(late))
+    assert f"first in 0 and second in {7 - len(late)} blocks" in result.order_note
 
 
 def test_an_equal_or_unmeasured_commit_is_refused(

@@ -35,9 +35,13 @@ def measure(
     *rounds: int,
     change: Mapping[int, float] | None = None,
     noise: Mapping[int, float] | None = None,
+    order_effect: float = 0.0,
     **more: Any,
 ) -> None:
-    """Fills rounds in; `change` and `noise` are by the connections of the cases."""
+    """Fills rounds in; `change` and `noise` are by the connections of the cases.
+
+    `order_effect`: the change of the second trial of each block.
+    """
     now = utc_now()
     for trial in job.trials.filter(round__in=rounds, state="planned").select_related("case"):
         connections = trial.case.parameters["connections"]
@@ -45,6 +49,7 @@ def measure(
         shift = 1 + (change or {}).get(connections, 0.0) * (position == 1)
         wobble = WOBBLE[(trial.round * (1 + position) + connections) % len(WOBBLE)]
         rate = 1000 * shift * (1 + 0.001 * wobble * (noise or {}).get(connections, 1.0))
+        rate *= 1 + order_effect * (trial.position % 2)
         trial.host = trial.job.host
         values = {
             "state": "measured",
@@ -70,6 +75,16 @@ def states(job: Job, connections: int) -> set[str]:
 
 def lines(job: Job) -> dict[int, str]:
     return {each.case.parameters["connections"]: each.text for each in load_case_statuses(job.run)}
+
+
+def test_an_order_effect_neither_causes_nor_delays_a_verdict(job: Job) -> None:
+    measure(job, 1, 2, 3, 4, 5, order_effect=-0.05)
+    analyse_cases(job)
+    analyses = list(InterimAnalysis.objects.all())
+    assert len(analyses) == 3
+    assert {(each.blocks, each.verdict, each.decided) for each in analyses} == {
+        (5, "equivalent", True)
+    }
 
 
 def test_decided_cases_end_and_the_others_continue(job: Job) -> None:

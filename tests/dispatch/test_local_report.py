@@ -57,6 +57,8 @@ def test_a_local_comparison_has_the_form_of_the_api() -> None:
         "on a laptop",
         "Server and load generator shared one machine and talked over loopback.",
     ]
+    effects = [case["metrics"][0]["order_effect"]["change"] for case in report["cases"]]
+    assert effects == pytest.approx([0.0, 0.0])
     for case in report["cases"]:
         metrics = {metric["metric"]: metric for metric in case["metrics"]}
         assert metrics["requests.rate"]["change"] == pytest.approx(-0.2)

@@ -128,8 +128,7 @@ def points() -> dict[Any, dict[str, Any]]:
         ): {
             name: getattr(row, name)
             for name in ("at", "position", "trials", "suspect", "invalid", "values", "blocks",
-            "mean",
-                         "mean_log", "m2_log")
+            "places", "mean", "mean_log", "m2_log")
         }
         for row in rows
     }  # fmt: skip

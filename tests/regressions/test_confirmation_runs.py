@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from scipy.stats import t
 
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Commit
@@ -12,6 +13,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.change_points import dismiss
+from orchestrator.regressions.confirmation_readings import as_answer, read_confirmation_run
 from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.retention.deletions import delete_benchmark, restore_benchmark
 from orchestrator.runs.models import Build, Job, Run, Trial
@@ -97,6 +99,19 @@ def test_the_confirmation_run_decides(line: Line, change: float, state: str, wor
     assert words in change_point.message
     assert change_point.confirmed_change == pytest.approx(change, abs=0.01)
     assert change_point.run is not None
+
+
+def test_a_confirmation_run_separates_the_order_effect(line: Line) -> None:
+    change_point = confirmed(line, suspected(line), truth(line, 25, -0.08))
+    assert change_point.run is not None
+    comparison = read_confirmation_run(change_point.run, change_point.series)
+    assert comparison is not None
+    assert comparison.order_effect is not None
+    assert comparison.degrees == comparison.blocks - 2
+    answer = as_answer(3, comparison)
+    assert answer is not None
+    p_value = 2 * t.sf(abs(answer.difference) / answer.error, comparison.degrees)
+    assert p_value == pytest.approx(comparison.p_value)
 
 
 def test_a_refuted_change_is_not_measured_again(line: Line) -> None:

@@ -13,11 +13,20 @@ SAME = {"better": "higher", "margin": 0.03}
 
 
 def _alone(cell: ComparisonInput) -> Comparison:
-    return compare_blocks(cell.baseline, cell.contender, better=cell.better, margin=cell.margin)
+    return compare_blocks(
+        cell.baseline,
+        cell.contender,
+        better=cell.better,
+        margin=cell.margin,
+        orders=cell.orders,
+    )
 
 
 def _random_cells(count: int, seed: int) -> list[ComparisonInput]:
-    """Of 0 to 25 blocks, with noise of none to 30 %, changes up to a half, and some None."""
+    """Of 0 to 25 blocks, with noise of none to 30 %, changes up to a half, and some None.
+
+    The order is known in most cells, and in some of them only for a part of the blocks.
+    """
     generator = np.random.default_rng(seed)
     cells = []
     for _ in range(count):
@@ -33,17 +42,26 @@ def _random_cells(count: int, seed: int) -> list[ComparisonInput]:
             after[-1] = 0.0
         better = str(generator.choice(["higher", "lower"]))
         margin = float(generator.choice([0.03, 0.05, 0.1]))
+        orders = generator.choice([1, -1], n).tolist() if generator.random() < 0.8 else []
+        if orders and generator.random() < 0.1:
+            orders[-1] = 0
         cells.append(
-            ComparisonInput(baseline=before, contender=after, better=better, margin=margin)
+            ComparisonInput(
+                baseline=before, contender=after, better=better, margin=margin, orders=orders
+            )
         )
     return cells
 
 
 def _assert_same(found: Comparison, wanted: Comparison) -> None:
     first, second = asdict(found), asdict(wanted)
-    robust, expected = first.pop("robust"), second.pop("robust")
-    for key, value in {**first, **(robust or {"none": None})}.items():
-        other = {**second, **(expected or {"none": None})}[key]
+    for part in ("robust", "order_effect"):
+        for each in (first, second):
+            numbers = each.pop(part) or {"none": None}
+            each |= {f"{part} {key}": value for key, value in numbers.items()}
+    assert first.keys() == second.keys()
+    for key, value in first.items():
+        other = second[key]
         if isinstance(value, float) and isinstance(other, float):
             assert value == pytest.approx(other, rel=1e-12, abs=1e-12), key
         else:
@@ -63,7 +81,7 @@ def test_custom_rules_are_applied() -> None:
     for cell, comparison in zip(cells, comparisons, strict=True):
         wanted = compare_blocks(
             cell.baseline, cell.contender, better=cell.better, margin=cell.margin,
-            alpha=0.2, equivalence_alpha=0.3, confidence=0.8,
+            orders=cell.orders, alpha=0.2, equivalence_alpha=0.3, confidence=0.8,
         )  # fmt: skip
         _assert_same(comparison, wanted)
 
@@ -122,12 +140,17 @@ def test_results_do_not_depend_on_scale_and_swapping_sides_swaps_the_sign() -> N
             contender=[value * 1024 for value in cell.contender],
             better=cell.better,
             margin=cell.margin,
+            orders=cell.orders,
         )
         for cell in cells
     ]
     swapped = [
         ComparisonInput(
-            baseline=cell.contender, contender=cell.baseline, better=cell.better, margin=cell.margin
+            baseline=cell.contender,
+            contender=cell.baseline,
+            better=cell.better,
+            margin=cell.margin,
+            orders=[-order for order in cell.orders],
         )
         for cell in cells
     ]

@@ -103,7 +103,7 @@ def test_without_blocks_the_fewest_are_needed():
 def test_without_a_ratio_or_a_common_block_no_number_is_known():
     zeros = compare_blocks([0.0] * 5, [1.0] * 5, better="lower", margin=MARGIN)
     zero = compare_blocks([0.0], [1.0], better="lower", margin=MARGIN)
-    apart = compare_unpaired([1.0, 1.5] * 4, [1.0, 1.4] * 4, better="lower", margin=MARGIN)
+    apart = compare_unpaired([[1.0, 1.5]] * 4, [[1.0, 1.4]] * 4, better="lower", margin=MARGIN)
     assert estimate_needed_blocks([zeros, zero, apart], DecisionRule()) == [None] * 3
 
 

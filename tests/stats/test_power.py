@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from orchestrator.stats.order_effect import compute_block_means
 from orchestrator.stats.paired import compute_paired_test
 from orchestrator.stats.power import (
     compute_block_sigma,
@@ -47,7 +48,12 @@ def test_the_smallest_change_is_found_four_times_in_five():
     effect = math.log1p(compute_smallest_change(sigma, blocks))
 
     drawn = rng.normal(effect, sigma, (4_000, blocks))
-    hits = [compute_paired_test(one, margin=0.03, confidence=0.95).p_value < 0.05 for one in drawn]
+    unknown = np.zeros((1, blocks), dtype=np.int64)
+    tests = [
+        compute_paired_test(compute_block_means(one[None], unknown), margin=0.03, confidence=0.95)
+        for one in drawn
+    ]
+    hits = [test.p_value < 0.05 for test in tests]
 
     assert np.mean(hits) == pytest.approx(0.8, abs=0.02)
 

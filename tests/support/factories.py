@@ -276,6 +276,7 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "validity": "valid",
         "readings": readings,
         "block": hash_block(trial.job_id, trial.round),
+        "place": trial.position + 1,
         "configuration": hash_configuration(
             trial.job.run.definition,
             trial.case.parameters,

@@ -31,12 +31,21 @@ class MissingOut(Schema):
     seconds: float | None
 
 
+class OrderEffectOut(Schema):
+    """The change from the first to the second trial of a block, and its 95 % interval."""
+
+    change: float
+    interval: tuple[float, float]
+
+
 class MetricOut(Schema):
     """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
 
     `q_value`, of primary metrics: the expected share of false changes among all metrics with a
     p-value as small as this one (Benjamini and Hochberg). `needed_blocks`, of inconclusive primary
-    metrics: the total that decides it with a probability of 80 %; null if no run has so many."""
+    metrics: the total that decides it with a probability of 80 %; null if no run has so many.
+    `order_effect` is removed from `change`. If it could not be separated it is null, and
+    `order_note` has the reason."""
 
     metric: str
     title: str
@@ -54,6 +63,8 @@ class MetricOut(Schema):
     needed_blocks: int | None
     verdict: Verdict
     reasons: list[str]
+    order_effect: OrderEffectOut | None
+    order_note: str
 
 
 class LatencyOut(Schema):
@@ -107,10 +118,12 @@ class CaseComparisonOut(Schema):
     """`excluded_blocks` do not count: a trial failed or is invalid. `suspect_blocks` do count, and
     contain a suspect trial. `validity_issues` are the reasons (docs/validity.md).
 
-    Not `paired`: the sides share no block, so the change contains the drift of the machine. An
-    inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds; `missing` adds
-    the number of trials. They are null if it needs more than a run may have. `latency` and
-    `quantiles` are null in a comparison of more than 20 cases: request a single `case`."""
+    Not `paired`: the sides share no block, so the change contains the drift of the machine. With
+    fewer than 3 runs on each side it is inconclusive; the reason `differs_not_confirmed` marks a
+    difference. An inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds;
+    `missing` adds the number of trials. They are null if it needs more than a run may have.
+    `latency` and `quantiles` are null in a comparison of more than 20 cases: request a single
+    `case`."""
 
     case: CaseOut
     contender_case: CaseOut

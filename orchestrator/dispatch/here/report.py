@@ -97,9 +97,10 @@ def _index_points(
         groups = points.setdefault(place, {})
         group = groups.setdefault(_ONE_CONFIGURATION, PointGroup(place, _ONE_CONFIGURATION, at=0.0))
         for metric, value in measured.readings.items():
-            values, blocks = group.metrics.setdefault(metric, MetricValues([], []))
-            values.append(value)
-            blocks.append(trial.round)
+            of_metric = group.metrics.setdefault(metric, MetricValues([], [], []))
+            of_metric.values.append(value)
+            of_metric.blocks.append(trial.round)
+            of_metric.places.append(trial.position + 1)
     return points
 
 

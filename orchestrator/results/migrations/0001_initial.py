@@ -572,6 +572,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "places",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), size=None
+                    ),
+                ),
+                (
                     "commit",
                     models.ForeignKey(
                         db_index=False,

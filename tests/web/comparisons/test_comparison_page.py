@@ -1,6 +1,7 @@
 """Two commits side by side."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,25 @@ def test_interval_bars_are_on_the_side_of_the_change(world: World, alice: Client
     assert places[0] < 0 < places[1]
     assert bars["requests.rate"].point < 100 < bars["latency.p50"].point
     assert elements(_case(alice, world), ".interval")
+
+
+def test_the_order_effect_is_next_to_each_metric(world: World, alice: Client) -> None:
+    page = _case(alice, world)
+    rows = elements(page, "table.metrics > tbody > tr")
+    heads = [get_text(each) for each in elements(page, "table.metrics thead th")]
+    shown = [get_text(elements(row, "td")[-1]) for row in rows]
+
+    assert heads.count("Order effect") == len(elements(page, "table.metrics"))
+    assert all(re.fullmatch(r"[+−]?\d.* % [+−]?\d.* % to [+−]?\d.* %", each) for each in shown)
+
+
+def test_an_order_effect_that_is_not_separated_has_a_reason(world: World, alice: Client) -> None:
+    world.run = world.measure_run(1000, 400, rounds=2)
+    table = _page(alice, world, contender=world.shas[1], run=str(world.run.pk))
+    (address,) = values(table, "th a[href^='case?']", "href")
+    page = alice.get(reverse("compare") + address)
+
+    assert "not separated: the contender was first in 1 and second in 1 blocks" in get_text(page)
 
 
 def test_rows_show_both_values_next_to_the_change(world: World, alice: Client) -> None:
@@ -239,13 +259,15 @@ def test_commits_never_measured_together_show_a_warning(
     make_definition(personas.alice, project)
     make_local_host(personas.alice)
     for pair in (shas[:2], shas[1:]):
-        finish_run(make_run(personas.alice, pair), [1000, 1000])
+        finish_run(make_run(personas.alice, pair), [1000, 800])
     query = {"benchmark": "server/hello", "baseline": shas[0], "contender": shas[2]}
     answer = alice.get(reverse("compare"), query)
     page = answer.content.decode()
 
     assert answer.status_code == 200
     assert "! unpaired" in get_text(page)
+    assert values(page, ".headline .verdict", "data-verdict") == ["differs, not confirmed"]
+    assert "? differs, not confirmed" in get_text(page)
     assert "machine drift may be part of the difference" in page
     assert "Measure both in one run" in page
 
