@@ -15,6 +15,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.measurements.distributions import merge_trials
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.selectors import load_artifact, load_trial_details
+from orchestrator.results.models import Point
 from orchestrator.retention.deletions import delete_project, restore_project
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
@@ -73,6 +74,10 @@ def test_a_slower_commit_is_found_and_all_results_are_kept(
     rate = next(row for row in report.cases[0].metrics if row.key == "requests.rate")
     assert rate.change is not None
     assert rate.change < -0.2
+    points = Point.objects.filter(series__metric__key="requests.rate")
+    places = sorted(place for point in points for place in point.places)
+    counted = Trial.objects.filter(job__run=run, validity__in=["valid", "suspect"])
+    assert places == [1 + each.position for each in counted.order_by("position")]
     assert 5 <= rate.blocks <= 7
 
     trials = list(Trial.objects.filter(job__run=run))

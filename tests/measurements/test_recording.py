@@ -66,7 +66,12 @@ def store(*rows: MeasuredRow) -> int:
 
 def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -> None:
     rows = [
-        world.measured({"requests.rate": value}, block=place, at=AT + timedelta(seconds=place))
+        world.measured(
+            {"requests.rate": value},
+            block=place,
+            place=2 * place,
+            at=AT + timedelta(seconds=place),
+        )
         for place, value in enumerate(VALUES, start=1)
     ]
     assert [store(rows[0]), store(*rows[1:4]), store(*rows[4:])] == [1, 3, 2]
@@ -77,6 +82,7 @@ def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -
 
     assert (point.trials, point.suspect, point.invalid) == (6, 0, 0)
     assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
+    assert point.places == [2, 4, 6, 8, 10, 12]
     assert point.at == AT + timedelta(seconds=6)
     assert point.position == world.commit.position
     assert point.mean == pytest.approx(sum(VALUES) / 6, rel=1e-12)
