@@ -62,6 +62,12 @@ def choose_deciding_metrics(primary: Sequence[str], measured: Collection[str]) -
     return chosen or tuple(each.key for each in find_metrics(measured) if not each.informational)
 
 
+def is_judged_custom_metric(key: str) -> bool:
+    """Return whether a script or a client reported this metric with a direction."""
+    own = _build_script_metric(key)
+    return own is not None and not own.informational
+
+
 def build_percentile_key(percentile: float, prefix: str = "latency") -> str:
     """Return `latency.p99.9` for 99.9."""
     return f"{prefix}.p{percentile:g}"

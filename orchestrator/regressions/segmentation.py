@@ -16,7 +16,11 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import choose_deciding_metrics, find_metric
+from orchestrator.loadtools.metrics import (
+    choose_deciding_metrics,
+    find_metric,
+    is_judged_custom_metric,
+)
 from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
 from orchestrator.regressions.pending_backfills import load_pending_positions
@@ -105,8 +109,8 @@ def detect_changes(series: Iterable[int], imported: Collection[int] = ()) -> Non
     `imported`: series that got the history of another tool. They are analysed as a whole, and new
     change points in them are no news.
 
-    Only metrics that decide verdicts are analysed. Call it within a transaction: the rows of the
-    series are locked against a second detection; writers of points do not wait.
+    Only metrics that decide verdicts and custom metrics are analysed. Call it within a transaction:
+    the rows of the series are locked against a second detection; writers of points do not wait.
     """
     rows = (
         Series.objects.select_for_update(no_key=True, of=("self",))
@@ -173,9 +177,10 @@ def _record_detection(series: Series, line: list[LinePoint], scan: Changes) -> N
 
 
 def _select_judged(rows: Iterable[Series]) -> list[Series]:
-    """Return the series of metrics that decide the verdict of their case.
+    """Return the series of metrics that decide the verdict of their case, and of custom metrics.
 
-    Without a definition all metrics decide that can be judged.
+    A custom metric has a direction only if its author wants changes of it to be noticed. Without a
+    definition all metrics decide that can be judged.
     """
     series = list(rows)
     measured: dict[int, set[str]] = defaultdict(set)
@@ -188,7 +193,8 @@ def _select_judged(rows: Iterable[Series]) -> list[Series]:
     for row in series:
         spec = specs[row.benchmark_id]
         primary = spec.list_case_metrics(row.case.parameters) if spec else ()
-        if row.metric.key in choose_deciding_metrics(primary, measured[row.case_id]):
+        deciding = choose_deciding_metrics(primary, measured[row.case_id])
+        if row.metric.key in deciding or is_judged_custom_metric(row.metric.key):
             judged.append(row)
     return judged
 

@@ -67,6 +67,15 @@ def test_a_metric_of_a_script_is_analysed_if_its_case_has_no_primary_metric(line
     assert change_point.regressed
 
 
+def test_a_custom_metric_next_to_primary_ones_is_analysed_if_it_has_a_direction(
+    line: Line,
+) -> None:
+    line.step(until=40, at=100, change=0.0)
+    line.step(until=40, at=25, change=0.5, metric="script.parse_s")
+    line.step(until=40, at=25, change=0.5, metric="script.retries_count")
+    assert [each.series.metric.key for each in line.detect()] == ["script.parse_s"]
+
+
 def test_the_metrics_of_its_own_loop_are_analysed(line: Line) -> None:
     definition = make_definition(line.member, line.project, source=MIXED_LOOPS)
     line.cases.extend(each for each in store_cases(definition) if each not in line.cases)
