@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, Optional
 
 from .errors import UsageError
-from .judging import parse_failing_verdicts
+from .judging import WORSE, parse_failing_verdicts
 from .parsing import parse_duration, parse_run_id, parse_share
 
 EPILOG = """\
@@ -280,8 +280,9 @@ def _add_timeout(parser: argparse.ArgumentParser) -> None:
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--fail-on", type=parse_failing_verdicts, default=("regressed",), metavar="VERDICT,…",
-        help="regressed (default), inconclusive, improved; or never",
+        "--fail-on", type=parse_failing_verdicts, default=WORSE, metavar="VERDICT,…",
+        help="broken, saturated, regressed (default, includes what is worse), inconclusive, "
+        "improved; or never",
     )  # fmt: skip
     parser.add_argument(
         "--min-change", type=parse_share, metavar="SHARE",

@@ -9,10 +9,18 @@ from typing import Any, NamedTuple, Optional
 from .errors import FOUND, NO_DATA, PASS
 from .units import format_change, format_interval
 
-VERDICTS = ("regressed", "inconclusive", "improved")
+#: Each of the first three includes those before it: what is worse fails a build as well.
+WORSE = ("broken", "saturated", "regressed")
+VERDICTS = (*WORSE, "inconclusive", "improved")
 NEVER = "never"
-#: With a larger share of excluded blocks a case has no verdict, as on the page of the comparison.
-MAX_EXCLUDED_SHARE = 0.3
+#: The code of a case whose blocks are mostly excluded.
+_TOO_MANY_EXCLUDED = "too_many_excluded"
+#: The code of the side that causes the verdict.
+_FAILED = {
+    "broken": "contender_failed",
+    "saturated": "contender_failed",
+    "fixed": "baseline_failed",
+}
 
 
 class Judgement(NamedTuple):
@@ -34,7 +42,8 @@ def parse_failing_verdicts(text: str) -> tuple[str, ...]:
     if strange:
         known = ", ".join((*VERDICTS, NEVER))
         raise argparse.ArgumentTypeError(f"{strange[0]!r} is not among {known}")
-    return wanted
+    least = max((WORSE.index(word) + 1 for word in wanted if word in WORSE), default=0)
+    return tuple(dict.fromkeys((*WORSE[:least], *wanted)))
 
 
 def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
@@ -48,6 +57,9 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
     spared: list[str] = []
     for case in report["cases"]:
         if case["verdict"] not in fail_on:
+            continue
+        if case["verdict"] in _FAILED:
+            because.append(f"{_name(case)}: {case['verdict']}, {_describe_failure(case)}")
             continue
         named = list(_iter_deciding_metrics(case))
         counted = [metric for metric in named if _is_counted(metric, case["verdict"], min_change)]
@@ -89,13 +101,21 @@ def _compute_least_change(metric: Any, verdict: str) -> float:
 
 def _explain_unknown(case: Any) -> str:
     """Return why the result of a case is unusable; "" if it is usable, whatever its verdict."""
+    if case["verdict"] in _FAILED:
+        return ""
     blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
     excluded = case["excluded_blocks"]
-    if excluded > MAX_EXCLUDED_SHARE * (excluded + blocks):
+    if any(reason["code"] == _TOO_MANY_EXCLUDED for reason in case["reasons"]):
         return f"{excluded} of {excluded + blocks} blocks were excluded"
     if not any(metric["change"] is not None for metric in case["metrics"]):
         return "nothing could be compared"
     return ""
+
+
+def _describe_failure(case: Any) -> str:
+    """Return `the contender failed in 3 of 10 blocks`."""
+    code = _FAILED[case["verdict"]]
+    return "; ".join(reason["text"] for reason in case["reasons"] if reason["code"] == code)
 
 
 def _name(case: Any) -> str:

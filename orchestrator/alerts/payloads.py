@@ -110,6 +110,7 @@ def _export_verdict(card: VerdictCard) -> dict[str, Any]:
         "contender": card.contender.sha,
         "verdict": card.verdict,
         "summary": card.summary,
+        "counts": dict(card.counts),
         "changes": [
             {
                 "case": each.label,

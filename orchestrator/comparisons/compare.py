@@ -10,7 +10,12 @@ from uuid import UUID
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
-from orchestrator.comparisons.exclusions import SharedRun, load_flagged_trials, load_shared_runs
+from orchestrator.comparisons.exclusions import (
+    Exclusions,
+    SharedRun,
+    load_flagged_trials,
+    load_shared_runs,
+)
 from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
@@ -29,6 +34,7 @@ from orchestrator.loadtools.metrics import (
 from orchestrator.results.models import Point
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix
 from orchestrator.stats.interim import PENALTY
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.multiple_testing import judge_matrix
@@ -93,24 +99,48 @@ def judge_cases(
 ) -> JudgedCases:
     """The comparison of each case by its own primary metrics, and the verdict over all.
 
-    `interim`: interim analyses could stop cases early, so each p-value is penalised.
+    The other metrics are a family of their own in the correction for many tests. `interim`: interim
+    analyses could stop cases early, so each p-value is penalised.
     """
     compared = _compare_cases(selection, mismatches)
     names = selection.names.cases
-    matrix = judge_matrix(
-        compared,
-        primary={
-            str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
-            for index, case in enumerate(selection.cases)
-        },
-        counted=PENALTY if interim else 1.0,
-    )
+    primary = {
+        str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
+        for index, case in enumerate(selection.cases)
+    }
+    others = {case: metrics.keys() - set(primary[case]) for case, metrics in compared.items()}
+    counted = PENALTY if interim else 1.0
+    matrix = judge_matrix(compared, primary=primary, counted=counted)
+    blocks = _collect_blocks(selection)
     return JudgedCases(
         compared=compared,
-        matrix=matrix,
+        matrix=conclude_matrix(matrix, compared, blocks),
+        others=judge_matrix(compared, primary=others, counted=counted),
+        blocks=blocks,
         mismatches=mismatches,
         open_loops=_find_open_loops(selection, specs[0]),
     )
+
+
+def _collect_blocks(selection: Selection) -> dict[str, CaseBlocks]:
+    """Return the blocks of each case: first the compared ones, then those without a block."""
+    pairs = zip(selection.cases, selection.exclusions, strict=True)
+    blocks = [_count_blocks(case, exclusions) for case, exclusions in pairs]
+    blocks += [
+        CaseBlocks(excluded=each.excluded, outcomes=each.outcomes)
+        for each in selection.excluded_cases.values()
+    ]
+    return {str(index): each for index, each in enumerate(blocks)}
+
+
+def _count_blocks(case: PairedCase, exclusions: Exclusions) -> CaseBlocks:
+    """Return the blocks of a compared case; of sides that share none, their trials."""
+    if case.paired:
+        return CaseBlocks(
+            complete=case.count, excluded=exclusions.excluded, outcomes=exclusions.outcomes
+        )
+    trials = max((sum(map(len, values)) for values in case.metrics.values()), default=0)
+    return CaseBlocks(complete=trials, excluded=case.invalid_trials)
 
 
 def build_report(

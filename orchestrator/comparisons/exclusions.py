@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import CaseOnHost
+from orchestrator.loadtools.trial_outcomes import classify_failure, classify_invalid
 from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.validity_issues import parse_code
 from orchestrator.runs.models import Run, Trial, Until, Variant
-from orchestrator.runs.states import TrialState, Validity
+from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState, Validity
+from orchestrator.stats.block_outcomes import BlockOutcomes, Outcome, judge_outcomes
 
 
 class SharedRun(NamedTuple):
@@ -30,14 +33,22 @@ class SharedRun(NamedTuple):
 
 
 class FlaggedTrial(NamedTuple):
-    """A trial that failed, is invalid or suspect; `excluded`: its block does not count."""
+    """A trial that failed, is invalid or suspect, or that counts next to such trials.
+
+    `reasons`: why it is flagged; empty if it is valid.
+    """
 
     commit: int
     place: CaseOnHost
     block: int
-    excluded: bool
+    outcome: Outcome
     version: int
     reasons: Sequence[str]
+
+    @property
+    def excluded(self) -> bool:
+        """Return whether its block does not count."""
+        return self.outcome is not Outcome.COUNTS
 
 
 FlaggedTrials = Mapping[tuple[int, CaseOnHost], Sequence[FlaggedTrial]]
@@ -47,12 +58,13 @@ FlaggedTrials = Mapping[tuple[int, CaseOnHost], Sequence[FlaggedTrial]]
 class Exclusions:
     """Of one case: the numbers of excluded blocks and of counted blocks with a suspect trial.
 
-    `reasons` are those of the trials in both.
+    `reasons` are those of the trials in both. `outcomes`: how the trials of both sides ended.
     """
 
     excluded: int = 0
     suspect: int = 0
     reasons: list[Sequence[str]] = field(default_factory=list)
+    outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
 
 
 def load_shared_runs(
@@ -81,30 +93,47 @@ def load_shared_runs(
 
 
 def load_flagged_trials(runs: Iterable[SharedRun]) -> list[FlaggedTrial]:
-    """All trials of these runs that failed, are invalid or suspect."""
+    """Return the trials of these runs that failed, are invalid or suspect.
+
+    With an excluded trial, the trials of its case that count are returned as well.
+    """
     versions = {variant: run.version for run in runs for variant in run.variants}
     if not versions:
         return []
-    rows = (
-        Trial.objects.filter(variant__in=list(versions))
-        .filter(Q(state=TrialState.FAILED) | Q(validity__in=[Validity.SUSPECT, Validity.INVALID]))
-        .order_by()
-        .values_list(
-            "variant_id", "variant__commit_id", "host_id", "job__host_id", "case_id", "job_id",
-            "round", "state", "validity", "reasons",
-        )
+    trials = Trial.objects.filter(variant__in=list(versions))
+    flagged = Q(state=TrialState.FAILED) | Q(validity__in=[Validity.SUSPECT, Validity.INVALID])
+    found = _read_trials(trials.filter(flagged), versions)
+    cases = {trial.place.case for trial in found if trial.excluded}
+    if cases:
+        valid = trials.filter(case__in=cases, state=TrialState.MEASURED, validity=Validity.VALID)
+        found += _read_trials(valid, versions)
+    return found
+
+
+def _read_trials(trials: QuerySet[Trial], versions: Mapping[int, int]) -> list[FlaggedTrial]:
+    """`versions`: variant → version of the definition."""
+    rows = trials.order_by().values_list(
+        "variant_id", "variant__commit_id", "host_id", "job__host_id", "case_id", "job_id",
+        "round", "state", "validity", "reasons",
     )  # fmt: skip
     return [
         FlaggedTrial(
             commit=commit,
             place=CaseOnHost(str(host or job_host), case),
             block=hash_block(job, number),
-            excluded=state == TrialState.FAILED or validity == Validity.INVALID,
+            outcome=_classify_trial(state, validity, reasons),
             version=versions[variant],
             reasons=reasons,
         )
         for variant, commit, host, job_host, case, job, number, state, validity, reasons in rows
     ]
+
+
+def _classify_trial(state: str, validity: str, reasons: Sequence[str]) -> Outcome:
+    codes = [parse_code(reason) for reason in reasons]
+    if state == TrialState.FAILED:
+        return classify_failure(codes[0] if codes else "")
+    return Outcome.COUNTS if validity in COUNTED_VALIDITIES else classify_invalid(codes)
 
 
 def group_flagged_trials(trials: Iterable[FlaggedTrial]) -> FlaggedTrials:
@@ -124,34 +153,47 @@ def count_exclusions(
     """
     if not flagged:
         return Exclusions()
-    sides = zip(commits, (case.baseline, case.contender), strict=True)
-    keys = dict.fromkeys((commit, group.place) for commit, side in sides for group in side)
-    trials = [trial for key in keys for trial in flagged.get(key, ())]
-    if case.excluded_trials:
-        trials = [trial for trial in trials if trial.version == version]
-    return sum_exclusions(trials, case.blocks[0] if trials and case.paired else ())
+    wanted = version if case.excluded_trials else None
+    before, after = (
+        [
+            trial
+            for place in dict.fromkeys(group.place for group in side)
+            for trial in flagged.get((commit, place), ())
+            if wanted is None or trial.version == wanted
+        ]
+        for commit, side in zip(commits, (case.baseline, case.contender), strict=True)
+    )
+    return sum_exclusions(before, after, case.blocks[0] if case.paired else ())
 
 
-def sum_exclusions(trials: Sequence[FlaggedTrial], counted: Collection[int]) -> Exclusions:
+def sum_exclusions(
+    baseline: Sequence[FlaggedTrial], contender: Sequence[FlaggedTrial], counted: Collection[int]
+) -> Exclusions:
     """One failed or invalid trial excludes its block. `counted` are the compared blocks."""
+    trials = baseline if baseline == contender else [*baseline, *contender]
     excluded = {trial.block for trial in trials if trial.excluded}
-    suspect = {trial.block for trial in trials if not trial.excluded and trial.block in counted}
+    suspect = {trial.block for trial in trials if _is_suspect(trial) and trial.block in counted}
+    before = {trial.block: trial.outcome for trial in baseline}
+    after = {trial.block: trial.outcome for trial in contender}
     return Exclusions(
         excluded=len(excluded - set(counted)),
         suspect=len(suspect),
         reasons=[
             trial.reasons for trial in trials if trial.block in excluded or trial.block in suspect
         ],
+        outcomes=judge_outcomes(
+            [(before[block], after[block]) for block in before.keys() & after.keys()]
+        ),
     )
+
+
+def _is_suspect(trial: FlaggedTrial) -> bool:
+    return bool(trial.reasons) and not trial.excluded
 
 
 def find_excluded_cases(
     trials: Iterable[FlaggedTrial], cases: Iterable[PairedCase]
-) -> dict[CaseOnHost, list[FlaggedTrial]]:
-    """The failed and invalid trials of cases that no block of both sides measured."""
+) -> set[CaseOnHost]:
+    """Return where trials failed or are invalid, and no block of both sides was measured."""
     paired = {group.place for case in cases for group in (*case.baseline, *case.contender)}
-    grouped: dict[CaseOnHost, list[FlaggedTrial]] = defaultdict(list)
-    for trial in trials:
-        if trial.excluded and trial.place not in paired:
-            grouped[trial.place].append(trial)
-    return grouped
+    return {trial.place for trial in trials if trial.excluded} - paired

@@ -36,6 +36,9 @@ MOST_CHANGED, MOST_OPEN = 30, 10
 #: A report of more cases has no latencies; a report of one case has them.
 MAX_CASES_WITH_LATENCY = 20
 SYMBOLS: Mapping[str, str] = {
+    "broken": "✕",
+    "saturated": "⤒",
+    "fixed": "✓",
     "improved": "▲",
     "regressed": "▼",
     "equivalent": "=",
@@ -44,7 +47,8 @@ SYMBOLS: Mapping[str, str] = {
     UNCONFIRMED: "?",
 }
 _COLUMNS = (
-    "verdict", "paired", "excluded_blocks", "suspect_blocks", "metric", "unit", "better", "primary",
+    "verdict", "paired", "excluded_blocks", "suspect_blocks", "baseline_failed",
+    "contender_failed", "metric", "unit", "better", "primary",
     "metric_verdict", "baseline", "contender", "change", "low", "high", "margin", "blocks",
     "p_value", "q_value", "reasons", "order_effect", "order_low", "order_high", "order_note",
 )  # fmt: skip
@@ -114,6 +118,7 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
         "changed": report.changed,
         "survived": report.survived,
         "verdict": report.verdict,
+        "counts": report.counts,
         "reasons": [asdict(reason) for reason in build_report_reasons(report)],
         "missing": _export_missing(count_missing_for_report(report)),
         "summary": report.summary,
@@ -141,6 +146,8 @@ def _export_case(case: CaseComparison, latency: LatencyDetail | None) -> dict[st
         "open_loop": case.open_loop,
         "excluded_blocks": case.excluded_blocks,
         "suspect_blocks": case.suspect_blocks,
+        "baseline_failed": case.outcomes.failures[0],
+        "contender_failed": case.outcomes.failures[1],
         "validity_issues": [asdict(issue) for issue in case.validity_issues],
         "metrics": [_export_metric(metric) for metric in case.metrics],
         "latency": _export_latency(latency) if latency else None,
@@ -353,11 +360,12 @@ def _iterate_csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[li
         case.paired,
         case.excluded_blocks,
         case.suspect_blocks,
+        *case.outcomes.failures,
     ]
     for metric in case.metrics:
         yield [*first, *_build_metric_columns(metric).values()]
     if not case.metrics:
-        yield [*first, *[None] * (len(_COLUMNS) - 4)]
+        yield [*first, *[None] * (len(_COLUMNS) - 6)]
 
 
 def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:

@@ -9,7 +9,8 @@ class RunVerdict(models.Model):
     """The verdicts of an ended run, stored by a periodic task.
 
     `cards`: [id of the baseline, id of the contender, verdict, summary, excluded blocks, suspect
-    blocks, changed cases, verdicts of all cases] for each measured contender.
+    blocks, changed cases, verdicts of all cases, number of cases with each verdict] for each
+    measured contender.
     """
 
     run = models.OneToOneField(

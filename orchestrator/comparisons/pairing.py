@@ -51,6 +51,11 @@ class PairedCase:
         return max((min(map(len, values)) for values in self.metrics.values()), default=0)
 
     @property
+    def invalid_trials(self) -> int:
+        """The number of invalid trials of both sides."""
+        return sum(group.invalid for group in (*self.baseline, *self.contender))
+
+    @property
     def comparable(self) -> bool:
         """Whether both sides are the same case on the same host in one epoch and configuration."""
         before = {(group.place, group.comparability) for group in self.baseline}
@@ -149,7 +154,7 @@ def _choose_groups(
 def _rank_pair(pair: tuple[PointGroup, PointGroup]) -> tuple[bool, float, float]:
     first, second = pair
     return (
-        bool(_list_all_blocks(first) & _list_all_blocks(second)),
+        bool(list_all_blocks(first) & list_all_blocks(second)),
         min(first.at, second.at),
         first.at,
     )
@@ -159,7 +164,8 @@ def _find_newest(groups: Iterable[PointGroup]) -> PointGroup:
     return max(groups, key=lambda group: group.at)
 
 
-def _list_all_blocks(*groups: PointGroup) -> frozenset[int]:
+def list_all_blocks(*groups: PointGroup) -> frozenset[int]:
+    """Return the blocks in which at least one metric of these groups was measured."""
     blocks = {
         block for group in groups for values in group.metrics.values() for block in values.blocks
     }
@@ -193,7 +199,7 @@ def _pair_groups(
     if not paired:
         metrics = {metric: (first[metric].values, second[metric].values) for metric in common}
         value_blocks = {metric: (first[metric].blocks, second[metric].blocks) for metric in common}
-        both = _list_all_blocks(*before), _list_all_blocks(*after)
+        both = list_all_blocks(*before), list_all_blocks(*after)
     if only is not None:
         # These values are of all runs; a page that is cached must not keep them.
         before, after = _without_values(before), _without_values(after)

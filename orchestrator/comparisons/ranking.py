@@ -14,19 +14,14 @@ from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
 from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
-from orchestrator.stats.multiple_testing import Cell, MatrixVerdict
+from orchestrator.stats.conclusion import CaseBlocks, withhold_verdict
+from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
 from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.summary import summarise
 
-#: The rank of a verdict: changes first, then inconclusive cases.
-ORDER: Mapping[str, int] = {
-    Verdict.REGRESSED: 0,
-    Verdict.IMPROVED: 1,
-    Verdict.INCONCLUSIVE: 2,
-    Verdict.TRIVIAL: 3,
-    Verdict.EQUIVALENT: 4,
-}
+#: The rank of a verdict: failures and changes first, then inconclusive cases.
+ORDER: Mapping[str, int] = {verdict: rank for rank, verdict in enumerate(REPORT_ORDER)}
 _WITHHELD = "closed and open loop: their latencies are not comparable"
 
 
@@ -38,11 +33,15 @@ NeededBlocks = Mapping[Cell, int]
 class JudgedCases:
     """`compared`: index of a case in the selection, as text → metric key → comparison.
 
+    `matrix`: the verdicts, with those of failures and of excluded blocks. `others`: verdicts of the
+    metrics that decide nothing. `blocks`: of all cases, also those without a block that counts.
     `open_loops`: the cases of the baseline with an open loop.
     """
 
     compared: Mapping[str, Mapping[str, Comparison]]
     matrix: MatrixVerdict
+    others: MatrixVerdict
+    blocks: Mapping[str, CaseBlocks]
     mismatches: Mismatches
     open_loops: frozenset[int]
 
@@ -50,7 +49,7 @@ class JudgedCases:
 def rank_cases(
     selection: Selection, judged: JudgedCases, trial_s: Mapping[int, float]
 ) -> tuple[CaseComparison, ...]:
-    """Return regressions first, then improvements, inconclusive and unchanged cases.
+    """Return failures and regressions first, then improvements, inconclusive and unchanged cases.
 
     `trial_s`: case → expected seconds of a trial.
     """
@@ -62,8 +61,10 @@ def rank_cases(
         for index in range(len(selection.cases))
     ]
     cases += [
-        _build_excluded_case(place, exclusions, selection, judged)
-        for place, exclusions in selection.excluded_cases.items()
+        _build_excluded_case(str(index), place, exclusions, selection, judged)
+        for index, (place, exclusions) in enumerate(
+            selection.excluded_cases.items(), len(selection.cases)
+        )
     ]
     return tuple(sorted(cases, key=_rank))
 
@@ -90,7 +91,7 @@ def _build_case(
         metrics += _withhold_metrics(case)
     before, after = case.baseline[0].place, case.contender[0].place
     counts = exclusions if case.paired else _count_exclusions(case)
-    verdict = judged.matrix.cases[str(index)]
+    verdict, blocks = judged.matrix.cases[str(index)], judged.blocks[str(index)]
     missing = (
         _count_missing_blocks(metrics, counts.excluded) if verdict is Verdict.INCONCLUSIVE else None
     )
@@ -107,6 +108,8 @@ def _build_case(
         suspect_blocks=counts.suspect,
         validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
         open_loop=before.case in judged.open_loops,
+        outcomes=blocks.outcomes,
+        withheld=blocks.find_obstacle(),
         source=case,
         missing_blocks=missing if in_reach else None,
         out_of_reach=missing is not None and not in_reach,
@@ -115,7 +118,11 @@ def _build_case(
 
 
 def _build_excluded_case(
-    place: CaseOnHost, exclusions: Exclusions, selection: Selection, judged: JudgedCases
+    index: str,
+    place: CaseOnHost,
+    exclusions: Exclusions,
+    selection: Selection,
+    judged: JudgedCases,
 ) -> CaseComparison:
     case, host = selection.names.cases[place.case], selection.names.hosts[place.host]
     return CaseComparison(
@@ -123,13 +130,15 @@ def _build_excluded_case(
         contender_case=case,
         host=host,
         contender_host=host,
-        verdict=Verdict.INCONCLUSIVE,
+        verdict=judged.matrix.cases[index],
         metrics=(),
         paired=True,
         excluded_blocks=exclusions.excluded,
         suspect_blocks=0,
         validity_issues=count_validity_issues(exclusions.reasons),
         open_loop=place.case in judged.open_loops,
+        outcomes=exclusions.outcomes,
+        withheld=judged.blocks[index].find_obstacle(),
     )
 
 
@@ -145,7 +154,7 @@ def _count_exclusions(case: PairedCase) -> Exclusions:
     """Return the counts of the trials of sides that share no block."""
     groups = (*case.baseline, *case.contender)
     return Exclusions(
-        excluded=sum(group.invalid for group in groups),
+        excluded=case.invalid_trials,
         suspect=sum(group.suspect for group in groups),
     )
 
@@ -167,15 +176,15 @@ def _build_metrics(
 def _build_metric(
     info: Metric, comparison: Comparison, judged: JudgedCases, cell: Cell, needed: NeededBlocks
 ) -> MetricComparison:
-    verdict = judged.matrix.cells.get(cell)
-    blocks = needed.get(cell)
+    primary = cell in judged.matrix.cells
+    family = judged.matrix if primary else judged.others
     return MetricComparison(
         info=info,
         result=comparison,
-        primary=verdict is not None,
-        verdict=verdict or comparison.verdict,
-        q_value=judged.matrix.q_values.get(cell),
-        needed_blocks=blocks,
+        primary=primary,
+        verdict=withhold_verdict(family.cells[cell], judged.blocks[cell[0]].find_obstacle()),
+        q_value=family.q_values[cell],
+        needed_blocks=needed.get(cell),
     )
 
 
@@ -216,9 +225,17 @@ def _compute_mean(values: Sequence[float]) -> float | None:
 
 
 def _estimate_needed_blocks(judged: JudgedCases) -> NeededBlocks:
-    """Return the total blocks that would probably decide each inconclusive primary metric."""
+    """Return the total blocks that would probably decide each inconclusive primary metric.
+
+    More blocks like these do not help a case whose blocks are excluded too often.
+    """
     matrix = judged.matrix
-    cells = [cell for cell, verdict in matrix.cells.items() if verdict is Verdict.INCONCLUSIVE]
+    helped = {case for case, blocks in judged.blocks.items() if blocks.find_obstacle() is None}
+    cells = [
+        cell
+        for cell, verdict in matrix.cells.items()
+        if verdict is Verdict.INCONCLUSIVE and cell[0] in helped
+    ]
     rule = DecisionRule(claim_alpha=min(ALPHA, matrix.claim_threshold))
     needed = estimate_needed_blocks([judged.compared[case][metric] for case, metric in cells], rule)
     return {cell: each for cell, each in zip(cells, needed, strict=True) if each is not None}

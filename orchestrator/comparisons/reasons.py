@@ -1,13 +1,12 @@
 """The result of a comparison in words: summary, notes, and reasons with codes for programs."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db.models import F
 
-from cli.pitwall.units import format_change, format_interval, format_percent
+from cli.pitwall.units import format_change, format_interval, format_items, format_percent
 from orchestrator.comparisons.exclusions import SharedRun
 from orchestrator.comparisons.order_notes import build_order_notes
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
@@ -15,19 +14,22 @@ from orchestrator.comparisons.selection import Selection
 from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.runs.models import HostRole, Job, Placement
+from orchestrator.stats.block_outcomes import MAX_EXCLUDED
 from orchestrator.stats.comparison import Verdict
-from orchestrator.stats.multiple_testing import Headline
+from orchestrator.stats.conclusion import Withheld, withhold_verdict
+from orchestrator.stats.multiple_testing import REPORT_ORDER, Headline
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.unpaired import UNPAIRED
 
-#: A comparison with a larger share of excluded blocks is not reliable.
-MAX_EXCLUDED_SHARE = 0.3
 LOOPBACK_NOTE = "Server and load generator shared one machine and talked over loopback."
 SHARED_HOST_NOTE = (
     "Other work ran on a shared host: the trials that it disturbed count, so intervals are wider."
 )
 
 _SENTENCES = {
+    Verdict.BROKEN: "{contender} is broken: it fails where {baseline} works.",
+    Verdict.SATURATED: "{contender} is saturated: it fails under the load that {baseline} carries.",
+    Verdict.FIXED: "{contender} is fixed: it works where {baseline} fails.",
     Verdict.REGRESSED: "{contender} is a regression: {change}.",
     Verdict.IMPROVED: "{contender} is an improvement: {change}.",
     Verdict.TRIVIAL: "{contender} changed, but by less than the margin: {change}.",
@@ -38,6 +40,9 @@ _SENTENCES = {
 _UNCONFIRMED = "{contender} differs, not confirmed: {change}."
 #: For two sides of one commit.
 _OF_ONE_COMMIT = {
+    Verdict.BROKEN: "{contender} fails where {baseline} works.",
+    Verdict.SATURATED: "{contender} fails under the load that {baseline} carries.",
+    Verdict.FIXED: "{contender} works where {baseline} fails.",
     Verdict.REGRESSED: "{contender} is worse than {baseline}: {change}.",
     Verdict.IMPROVED: "{contender} is better than {baseline}: {change}.",
     Verdict.TRIVIAL: "{contender} differs from {baseline}, but by less than the margin: {change}.",
@@ -48,6 +53,14 @@ _OF_ONE_COMMIT = {
 _UNCONFIRMED_OF_ONE_COMMIT = "{contender} differs from {baseline}, not confirmed: {change}."
 
 
+_WITHHELD_CLAUSES = {
+    Withheld.TOO_MANY_EXCLUDED: f"more than {format_percent(MAX_EXCLUDED)} of the blocks are "
+    "excluded, so the values of the others give no verdict",
+    Withheld.EXCLUSIONS_DIFFER: "one side lost more blocks than the other (exact McNemar test), so "
+    "the values prove no equivalence",
+}
+
+
 class ReasonCode(StrEnum):
     """Codes of reasons.
 
@@ -55,7 +68,10 @@ class ReasonCode(StrEnum):
       (`proven_within_margin`), a change that may be chance among many metrics
       (`chance_among_many`), a difference between few runs (`differs_not_confirmed`), and why a
       metric is inconclusive (`not_measured_together` to `too_few_runs`)
-    - of cases: `unpaired`, `excluded_blocks`, `suspect_blocks`
+    - of primary metrics and cases: `too_many_excluded` and `exclusions_differ`, why their values
+      give no verdict, or prove no equivalence
+    - of cases: how often each side failed (`contender_failed`, `baseline_failed`), that only one
+      side has values (`one_sided`), `unpaired`, `excluded_blocks`, `suspect_blocks`
     - of the whole comparison: how many cases have which verdict, and `mismatch`
     """
 
@@ -69,10 +85,18 @@ class ReasonCode(StrEnum):
     TOO_FEW_BLOCKS = "too_few_blocks"
     INTERVAL_TOO_WIDE = "interval_too_wide"
     TOO_FEW_RUNS = "too_few_runs"
+    TOO_MANY_EXCLUDED = "too_many_excluded"
+    EXCLUSIONS_DIFFER = "exclusions_differ"
+    CONTENDER_FAILED = "contender_failed"
+    BASELINE_FAILED = "baseline_failed"
+    ONE_SIDED = "one_sided"
     UNPAIRED = "unpaired"
     EXCLUDED_BLOCKS = "excluded_blocks"
     SUSPECT_BLOCKS = "suspect_blocks"
+    CASES_BROKEN = "cases_broken"
+    CASES_SATURATED = "cases_saturated"
     CASES_REGRESSED = "cases_regressed"
+    CASES_FIXED = "cases_fixed"
     CASES_IMPROVED = "cases_improved"
     CASES_INCONCLUSIVE = "cases_inconclusive"
     CASES_TRIVIAL = "cases_trivial"
@@ -111,23 +135,37 @@ def summarise_comparison(
     `unconfirmed`: the named metric differs between too few runs.
     """
     names = _name_sides(sides)
-    if headline.cell is None:
+    open_ = headline.counts.get(Verdict.INCONCLUSIVE, 0)
+    if headline.cell is None and open_ == headline.cases:
         return f"No usable data for {names['contender']}: no block is complete and valid."
+    one_commit = sides[0].commit == sides[1].commit
+    sentence = (_OF_ONE_COMMIT if one_commit else _SENTENCES)[headline.verdict]
+    if unconfirmed:
+        sentence = _UNCONFIRMED_OF_ONE_COMMIT if one_commit else _UNCONFIRMED
+    sentence = sentence.format(**names, change=_describe_headline_change(headline))
+    sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
+    if headline.cases > 1:
+        sentence += f" {format_counts(headline.counts)} of {headline.cases} cases."
+    return sentence
+
+
+def format_counts(counts: Mapping[Verdict, int]) -> str:
+    """Return `2 regressed, 1 improved, 15 equivalent`, the worst first."""
+    return ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in REPORT_ORDER if counts.get(verdict)
+    )
+
+
+def _describe_headline_change(headline: Headline) -> str:
+    """Return the change that the headline names, with its interval."""
+    if headline.cell is None:
+        return "some cases have no usable data"
     info = find_metric(headline.cell[1])
     title = info.title if info else headline.cell[1]
     change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
     if headline.low is not None and headline.high is not None:
         change += f" ({format_interval((headline.low, headline.high))})"
-    one_commit = sides[0].commit == sides[1].commit
-    sentence = (_OF_ONE_COMMIT if one_commit else _SENTENCES)[headline.verdict]
-    if unconfirmed:
-        sentence = _UNCONFIRMED_OF_ONE_COMMIT if one_commit else _UNCONFIRMED
-    sentence = sentence.format(**names, change=change)
-    sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
-    if headline.cases > 1:
-        same = headline.counts.get(headline.verdict, 0)
-        sentence += f" {same} of {headline.cases} cases {headline.verdict}."
-    return sentence
+    return change
 
 
 def _name_sides(sides: tuple[Side, Side]) -> dict[str, str]:
@@ -200,7 +238,7 @@ def _build_selection_notes(selection: Selection) -> Iterator[str]:
         )
     if selection.one_sided:
         plural = "cases were" if selection.one_sided > 1 else "case was"
-        yield f"{selection.one_sided} {plural} measured on one side only, and excluded."
+        yield f"{selection.one_sided} {plural} measured on one side only, and cannot be compared."
 
 
 def _build_selection_exclusion_notes(
@@ -210,31 +248,31 @@ def _build_selection_exclusion_notes(
     excluded = sum(each.excluded for each in exclusions)
     complete = sum(case.count for case in selection.cases if case.paired)
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
-    yield from build_exclusion_notes(excluded, excluded + complete)
+    if excluded:
+        blocks = excluded + complete
+        yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
+    yield from _build_withheld_notes(cases)
     if suspect:
         contain = "block contains" if suspect == 1 else "blocks contain"
         yield f"{suspect} {contain} a suspect trial; the validity issues are the reasons."
 
 
-def build_exclusion_notes(excluded: int, blocks: int) -> Iterator[str]:
-    """`excluded` of `blocks` blocks."""
-    if excluded:
-        yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
-    if excluded > MAX_EXCLUDED_SHARE * blocks:
-        yield "More than 30 % of the blocks were excluded: do not rely on this comparison."
+def _build_withheld_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
+    for obstacle, clause in _WITHHELD_CLAUSES.items():
+        number = sum(case.withheld is obstacle for case in cases)
+        if number:
+            yield f"{number} of {format_items(len(cases), 'case')}: {clause}."
 
 
 def build_report_reasons(report: ComparisonReport) -> list[Reason]:
     """The number of cases with each verdict, then the mismatches."""
-    counts = Counter(Verdict(case.verdict) for case in report.cases)
     reasons = [
         Reason(
             code=ReasonCode(f"cases_{verdict}"),
-            count=counts[verdict],
-            text=f"{counts[verdict]} of {len(report.cases)} cases {verdict}",
+            count=number,
+            text=f"{number} of {len(report.cases)} cases {verdict}",
         )
-        for verdict in Verdict
-        if counts[verdict]
+        for verdict, number in report.counts.items()
     ]
     return reasons + [
         Reason(code=ReasonCode.MISMATCH, text=f"{mismatch.aspect}: {mismatch.reason}")
@@ -243,7 +281,10 @@ def build_report_reasons(report: ComparisonReport) -> list[Reason]:
 
 
 def build_case_reasons(case: CaseComparison) -> list[Reason]:
-    reasons = [_build_metric_reason(metric) for metric in case.metrics if metric.primary]
+    reasons = [*_build_failure_reasons(case), *_build_withheld_reasons(case)]
+    reasons += [
+        _build_metric_reason(metric, case.withheld) for metric in case.metrics if metric.primary
+    ]
     if not case.paired:
         reasons.append(Reason(code=ReasonCode.UNPAIRED, text="the sides share no block"))
     if case.excluded_blocks:
@@ -265,16 +306,48 @@ def build_case_reasons(case: CaseComparison) -> list[Reason]:
     return reasons
 
 
-def _build_metric_reason(metric: MetricComparison) -> Reason:
+def describe_failures(case: CaseComparison) -> Iterator[str]:
+    """Yield `the contender failed in 3 of 10 blocks` for each side that failed."""
+    failures = case.outcomes.failures
+    for side, number in zip(("contender", "baseline"), reversed(failures), strict=True):
+        if number:
+            yield f"the {side} failed in {number} of {format_items(case.outcomes.blocks, 'block')}"
+
+
+def _build_failure_reasons(case: CaseComparison) -> Iterator[Reason]:
+    before, after = case.outcomes.failures
+    codes = [ReasonCode.CONTENDER_FAILED] * bool(after) + [ReasonCode.BASELINE_FAILED] * bool(
+        before
+    )
+    counts = [number for number in (after, before) if number]
+    for code, number, text in zip(codes, counts, describe_failures(case), strict=True):
+        yield Reason(code=code, count=number, text=text)
+
+
+def describe_withheld(case: CaseComparison) -> str:
+    """Return why the values of a case give no verdict, or prove no equivalence."""
+    return _WITHHELD_CLAUSES[case.withheld] if case.withheld else ""
+
+
+def _build_withheld_reasons(case: CaseComparison) -> Iterator[Reason]:
+    if case.withheld:
+        count = case.excluded_blocks
+        yield Reason(code=ReasonCode(case.withheld), count=count, text=describe_withheld(case))
+    elif not case.metrics and not case.excluded_blocks:
+        yield Reason(code=ReasonCode.ONE_SIDED, text="only one side has values")
+
+
+def _build_metric_reason(metric: MetricComparison, withheld: Withheld | None) -> Reason:
     text = "; ".join(metric.reasons)
     if metric.interval is not None and metric.change is not None:
         observed = f"{format_change(metric.change)} ({format_interval(metric.interval)})"
         margin = f"margin {format_percent(metric.margin)}"
         text = "; ".join(part for part in (f"{observed}, {margin}", text) if part)
-    return Reason(code=_classify_metric(metric), metric=metric.key, count=metric.blocks, text=text)
+    code = _classify_metric(metric, withheld)
+    return Reason(code=code, metric=metric.key, count=metric.blocks, text=text)
 
 
-def _classify_metric(metric: MetricComparison) -> ReasonCode:
+def _classify_metric(metric: MetricComparison, withheld: Withheld | None) -> ReasonCode:
     decided = {
         Verdict.REGRESSED: ReasonCode.BEYOND_MARGIN,
         Verdict.IMPROVED: ReasonCode.BEYOND_MARGIN,
@@ -284,7 +357,9 @@ def _classify_metric(metric: MetricComparison) -> ReasonCode:
     verdict = Verdict(metric.verdict)
     if verdict in decided:
         return decided[verdict]
-    if Verdict(metric.result.verdict) is not verdict:
+    if withheld and withhold_verdict(metric.result.verdict, withheld) is not metric.result.verdict:
+        return ReasonCode(withheld)
+    if metric.result.verdict is not verdict:
         return ReasonCode.CHANCE_AMONG_MANY
     if not metric.blocks:
         return ReasonCode.NOT_MEASURED_TOGETHER

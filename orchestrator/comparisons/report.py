@@ -1,7 +1,8 @@
 """The result of a comparison: ComparisonReport, with its cases and their metrics."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,10 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
+from orchestrator.stats.block_outcomes import BlockOutcomes
 from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.conclusion import Withheld
+from orchestrator.stats.multiple_testing import REPORT_ORDER
 from orchestrator.stats.needed_blocks import is_out_of_reach
 from orchestrator.stats.unpaired import UNCONFIRMED
 
@@ -45,10 +49,11 @@ class MetricComparison:
 
     `change` is contender / baseline - 1, `interval` its 95 % confidence interval; both are None
     with too few blocks. `verdict` is one of improved, regressed, trivial, equivalent, inconclusive.
-    `q_value`, of primary metrics: the expected share of false changes among all metrics with a
-    p-value as small as this one. If the sides share no block, `blocks` counts the trials of the
-    smaller side. `needed_blocks`, of inconclusive primary metrics: the total that would probably
-    decide it, as of `estimate_needed_blocks`; None if it is unknown.
+    `q_value`: the expected share of false changes among all metrics with a p-value as small as this
+    one. Primary metrics are one family of tests, the others another one. If the sides share no
+    block, `blocks` counts the trials of the smaller side. `needed_blocks`, of inconclusive primary
+    metrics: the total that would probably decide it, as of `estimate_needed_blocks`; None if it is
+    unknown.
     """
 
     info: Metric
@@ -123,7 +128,8 @@ class CaseComparison:
     differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
     block, so the machine itself may have changed. `missing_blocks` more would probably decide an
     inconclusive case, in `missing_s` seconds; None if the case is decided or they are unknown.
-    `out_of_reach`: it needs more than a run may have.
+    `out_of_reach`: it needs more than a run may have. `outcomes`: how the trials of both sides
+    ended. `withheld`: why its values give no verdict, or prove no equivalence.
     """
 
     case: CaseName
@@ -141,11 +147,14 @@ class CaseComparison:
     missing_blocks: int | None = None
     out_of_reach: bool = False
     missing_s: float | None = None
+    outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
+    withheld: Withheld | None = None
 
     @property
     def has_data(self) -> bool:
-        """Return whether anything could be compared."""
-        return any(each.blocks or each.change is not None for each in self.metrics)
+        """Return whether anything could be compared: values, or a failure of one side."""
+        values = any(each.blocks or each.change is not None for each in self.metrics)
+        return values or self.outcomes.verdict is not None
 
     @property
     def is_unconfirmed(self) -> bool:
@@ -203,6 +212,12 @@ class ComparisonReport:
     @property
     def contender(self) -> Commit:
         return self.sides[1].commit
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the number of cases with each verdict, the worst first."""
+        counted = Counter(case.verdict for case in self.cases)
+        return {str(verdict): counted[verdict] for verdict in REPORT_ORDER if counted[verdict]}
 
     @property
     def has_data(self) -> bool:

@@ -18,6 +18,7 @@ from orchestrator.comparisons.mismatches import Names
 from orchestrator.comparisons.pairing import (
     PairedCase,
     PairingKey,
+    list_all_blocks,
     list_possible_blocks,
     load_block_runs,
     pair_cases,
@@ -41,9 +42,10 @@ from orchestrator.runs.models import Run
 class Selection:
     """`exclusions[i]` is of `cases[i]`; in `excluded_cases` no block counts.
 
-    `one_sided`: the number of cases that only one of the sides measured. `version`: if points of
-    several versions of the definition were found, only those of this one count. `block_runs`: block
-    → its run, for the cases that are not paired.
+    `one_sided`: the number of cases that only one of the sides measured. If the sides differ in the
+    commit alone, these are among the `excluded_cases`. `version`: if points of several versions of
+    the definition were found, only those of this one count. `block_runs`: block → its run, for the
+    cases that are not paired.
     """
 
     cases: Sequence[PairedCase]
@@ -103,12 +105,15 @@ def build_selection(
         cases, exclusions = [cases[i] for i in counted], [exclusions[i] for i in counted]
     else:
         cases = list(map(_without_unpaired_values, cases, exclusions))
+    one_sided = [place for place in _list_one_sided(points, cases, only) if place not in excluded]
+    if (cases or excluded) and _differ_in_commit_only(sides):
+        excluded |= dict.fromkeys(one_sided, Exclusions())
     return Selection(
         cases=cases,
         exclusions=exclusions,
         excluded_cases=excluded,
         names=names,
-        one_sided=_count_one_sided(points, cases),
+        one_sided=len({place.case for place in one_sided}),
         version=version,
     )
 
@@ -127,7 +132,9 @@ def _pair_points(
     one_commit = sides[0].commit == sides[1].commit
     keys = _build_pairing_keys(sides, names)
     cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
-    excluded = {} if keys or one_commit else _find_excluded_cases(flagged, cases, sides)
+    excluded = (
+        {} if not _differ_in_commit_only(sides) else _find_excluded_cases(flagged, cases, sides)
+    )
     any_hosts = only is None and all(side.hosts == (None, None) for side in sides)
     if any_hosts and not (cases or excluded):
         keys = _without_host(keys)
@@ -173,13 +180,21 @@ def _filter(benchmark: Benchmark, side: Side) -> PointFilter | None:
     return counts
 
 
+def _compare_keys(sides: tuple[Side, Side]) -> tuple[bool, bool, bool]:
+    """Return whether the sides are of the same hosts, case and tool."""
+    before, after = sides
+    return before.hosts == after.hosts, before.case == after.case, before.tool == after.tool
+
+
+def _differ_in_commit_only(sides: tuple[Side, Side]) -> bool:
+    return sides[0].commit != sides[1].commit and all(_compare_keys(sides))
+
+
 def _build_pairing_keys(
     sides: tuple[Side, Side], names: Names
 ) -> tuple[PairingKey, PairingKey] | None:
     """The keys without what the sides differ in; None if they are of the same hosts and cases."""
-    same_hosts = sides[0].hosts == sides[1].hosts
-    same_case = sides[0].case == sides[1].case
-    same_tool = sides[0].tool == sides[1].tool
+    same_hosts, same_case, same_tool = _compare_keys(sides)
     if same_hosts and same_case and same_tool:
         return None
 
@@ -234,19 +249,30 @@ def _find_excluded_cases(
 ) -> dict[CaseOnHost, Exclusions]:
     """Return the requested cases without a block that counts."""
     case, host = sides[0].case, sides[0].host
+    by_side = group_flagged_trials(flagged)
+    before, after = (side.commit.pk for side in sides)
     return {
-        place: sum_exclusions(trials, ())
-        for place, trials in find_excluded_cases(flagged, cases).items()
+        place: sum_exclusions(by_side.get((before, place), ()), by_side.get((after, place), ()), ())
+        for place in find_excluded_cases(flagged, cases)
         if (case is None or case.pk == place.case) and (host is None or str(host.pk) == place.host)
     }
 
 
-def _count_one_sided(points: tuple[PointIndex, PointIndex], cases: Sequence[PairedCase]) -> int:
-    paired = (
+def _list_one_sided(
+    points: tuple[PointIndex, PointIndex],
+    cases: Sequence[PairedCase],
+    only: Collection[int] | None,
+) -> list[CaseOnHost]:
+    """Return where a side measured a case that is not compared anywhere. `only`: other blocks do
+    not count."""
+    compared = (
         {group.place.case for case in cases for group in case.baseline},
         {group.place.case for case in cases for group in case.contender},
     )
-    return sum(
-        len({place.case for place in side} - matched)
-        for side, matched in zip(points, paired, strict=True)
-    )
+    return [
+        place
+        for side, matched in zip(points, compared, strict=True)
+        for place, groups in side.items()
+        if place.case not in matched
+        and (only is None or not list_all_blocks(*groups.values()).isdisjoint(only))
+    ]

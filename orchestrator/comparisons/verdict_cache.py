@@ -1,7 +1,7 @@
 """The verdict of each contender of a run; those of ended runs are stored."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from orchestrator.accounts.members import Member, build_system_member
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.compare import compare_sides
 from orchestrator.comparisons.models import RunVerdict
+from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.errors import NotFoundError
@@ -21,12 +22,14 @@ MAX_CHANGES = 200
 #: At most this many verdicts of cases are stored with it.
 MAX_CELLS = 300
 RUNS_AT_ONCE = 50
-_CHANGED = frozenset({"regressed", "improved"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChange:
-    """A case that regressed or improved on a host, with its most changed primary metric."""
+    """A case that failed, was fixed, regressed or improved on a host.
+
+    `metric` and `change`: its most changed primary metric; empty and None if a side failed.
+    """
 
     case: int
     label: str
@@ -50,7 +53,8 @@ class CellVerdict:
 class VerdictCard:
     """`suspect`: the number of compared blocks with a suspect trial; `excluded`: of other blocks.
 
-    `changes`: regressions first, the largest first. `cells`: the verdicts of all cases.
+    `changes`: failures and regressions first, the largest first. `cells`: the verdicts of all
+    cases. `counts`: verdict → number of cases.
     """
 
     baseline: Commit
@@ -61,6 +65,7 @@ class VerdictCard:
     suspect: int
     changes: tuple[CaseChange, ...] = ()
     cells: tuple[CellVerdict, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def load_verdict_cards(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
@@ -103,6 +108,7 @@ def _to_columns(card: VerdictCard) -> list[Any]:
         card.suspect,
         [astuple(change) for change in card.changes],
         [astuple(cell) for cell in card.cells],
+        card.counts,
     ]
 
 
@@ -118,18 +124,26 @@ def _from_columns(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]
             suspect=suspect,
             changes=tuple(map(_change, changes)),
             cells=tuple(
-                CellVerdict(case=case, host=host, verdict=each)
-                for part in cells
-                for case, host, each in part
+                CellVerdict(case=case, host=host, verdict=each) for case, host, each in cells
             ),
+            counts=counts,
         )
-        # Older cards have no verdicts of cases.
-        for baseline, contender, verdict, summary, excluded, suspect, changes, *cells in cards
+        for (
+            baseline,
+            contender,
+            verdict,
+            summary,
+            excluded,
+            suspect,
+            changes,
+            cells,
+            counts,
+        ) in cards
     ]
 
 
 def _change(columns: Sequence[Any]) -> CaseChange:
-    names = (field.name for field in fields(CaseChange))
+    names = (each.name for each in fields(CaseChange))
     return CaseChange(**dict(zip(names, columns, strict=True)))
 
 
@@ -166,6 +180,7 @@ def _build_card(
             CellVerdict(case=row.case.pk, host=str(row.host.pk), verdict=str(row.verdict))
             for row in report.cases[:MAX_CELLS]
         ),
+        counts=report.counts,
     )
 
 
@@ -181,7 +196,7 @@ def _may_judge(run: Run, report: ComparisonReport) -> bool:
 
 def _iterate_changes(report: ComparisonReport) -> Iterator[CaseChange]:
     for row in report.cases:
-        if row.verdict not in _CHANGED:
+        if ORDER[row.verdict] > ORDER[Verdict.IMPROVED]:
             continue
         metrics = [m for m in row.metrics if m.primary and m.verdict == row.verdict]
         most = max(metrics, key=lambda metric: abs(metric.change or 0.0), default=None)

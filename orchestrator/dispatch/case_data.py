@@ -1,13 +1,16 @@
 """The comparisons of a case in an interim analysis, from its measured blocks. No database."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from cli.pitwall.units import format_change
 from orchestrator.loadtools.metrics import Metric, choose_deciding_metrics, find_metrics
+from orchestrator.stats.block_outcomes import BlockPair, Outcome, judge_outcomes
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
+from orchestrator.stats.conclusion import Withheld, withhold_verdict
 from orchestrator.stats.interim import INTERIM_ALPHA
 from orchestrator.stats.order_effect import find_order
 from orchestrator.stats.stopping import CaseData, Decision
@@ -47,11 +50,22 @@ class ComparisonSpec:
 
 @dataclass(slots=True, kw_only=True)
 class CaseBlocks:
-    """The complete blocks of a case. `goes_on`: more of them are planned."""
+    """The complete blocks of a case. `goes_on`: more of them are planned.
+
+    `pairs`: position of a contender → whether its trials and those of the baseline count.
+    """
 
     clean: list[Block]
     excluded: int = 0
     goes_on: bool = False
+    pairs: defaultdict[int, list[BlockPair]] = field(default_factory=lambda: defaultdict(list))
+
+    def add_pairs(self, counts: Mapping[int, bool]) -> None:
+        """Add a block; `counts`: position of each variant with a result → whether it counts."""
+        outcomes = {at: Outcome.COUNTS if each else Outcome.VOID for at, each in counts.items()}
+        for at, outcome in outcomes.items():
+            if at and 0 in outcomes:
+                self.pairs[at].append((outcomes[0], outcome))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +97,7 @@ def compare_case(
                 orders=[_find_block_order(block, at) for block in blocks.clean],
                 alpha=INTERIM_ALPHA,
             )
-            comparisons.append(((at, metric), compared))
+            comparisons.append(((at, metric), _withhold(compared, blocks.pairs[at])))
     return CaseComparisons(
         data=CaseData(
             blocks=len(blocks.clean),
@@ -97,6 +111,17 @@ def compare_case(
 def _find_block_order(block: Block, contender: int) -> int:
     places = list(block)
     return find_order(1 + places.index(0), 1 + places.index(contender))
+
+
+def _withhold(compared: Comparison, pairs: Sequence[BlockPair]) -> Comparison:
+    """Return the comparison without a proof of equivalence if one side lost more blocks."""
+    if not judge_outcomes(pairs).differ:
+        return compared
+    verdict = withhold_verdict(compared.verdict, Withheld.EXCLUSIONS_DIFFER)
+    if verdict is compared.verdict:
+        return compared
+    reason = "one side lost more blocks than the other"
+    return replace(compared, verdict=verdict, reasons=(*compared.reasons, reason))
 
 
 def _build_column(

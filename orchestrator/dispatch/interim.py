@@ -23,9 +23,11 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.runs import claims
 from orchestrator.runs.case_status import load_latest_analyses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
-from orchestrator.runs.states import TrialState, Validity
+from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
+
+_ENDED = frozenset({TrialState.MEASURED, TrialState.FAILED})
 
 
 class BlockTrial(NamedTuple):
@@ -36,6 +38,10 @@ class BlockTrial(NamedTuple):
     host: UUID | None
     state: str
     validity: str
+
+    @property
+    def counts(self) -> bool:
+        return self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
 
 
 def analyse_cases(job: Job) -> None:
@@ -113,17 +119,18 @@ def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
             blocks[case].goes_on = True
         elif _is_clean(block, variants):
             blocks[case].clean.append({trial.position: trial.trial for trial in block})
-        elif states & {TrialState.MEASURED, TrialState.FAILED}:
+        elif states & _ENDED:
             blocks[case].excluded += 1
+        if TrialState.PLANNED not in states:
+            blocks[case].add_pairs(
+                {trial.position: trial.counts for trial in block if trial.state in _ENDED}
+            )
     return blocks
 
 
 def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:
     together = len(block) == variants and len({trial.host for trial in block}) == 1
-    return together and all(
-        trial.state == TrialState.MEASURED and trial.validity in {Validity.VALID, Validity.SUSPECT}
-        for trial in block
-    )
+    return together and all(trial.counts for trial in block)
 
 
 def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[int, CaseComparisons]:

@@ -16,6 +16,7 @@ from orchestrator.forges.clients.base import Status
 from orchestrator.forges.models import BenchmarkRequest, PullRequest, RequestState
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED, RunState, describe_run_state
+from orchestrator.stats.conclusion import FAILING
 
 #: Forges refuse comments of more than 65,536 characters.
 MOST_TEXT = 60_000
@@ -36,7 +37,8 @@ def build_comment(pull: PullRequest) -> str:
 def build_status(request: BenchmarkRequest) -> Status | None:
     """Return the status of the measured commit; None if nothing is known yet.
 
-    Only a regression fails it. An inconclusive result is reported, but blocks nobody.
+    A regression fails it, and a contender that fails itself. An inconclusive result is reported,
+    but blocks nobody.
     """
     run = request.run
     if run is None:
@@ -53,14 +55,16 @@ def run_url(run: Run) -> str:
 
 
 def _load_outcome(run: Run) -> tuple[str, str]:
+    measured = run.state in (RunState.FINISHED, RunState.FAILED)
+    cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk] if measured else []
+    card = next(iter(cards), None)
+    if card is not None and card.verdict in FAILING:
+        return "failure", f"{card.verdict}: {card.summary}"
     if run.state != RunState.FINISHED:
         return "error", describe_run_state(run.state)
-    cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]
-    if not cards:
+    if card is None:
         return "error", "nothing could be compared"
-    card = cards[0]
-    state = "failure" if card.verdict == "regressed" else "success"
-    return state, f"{card.verdict}: {card.summary}"
+    return "success", f"{card.verdict}: {card.summary}"
 
 
 def _format_part(request: BenchmarkRequest) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from cli.pitwall.units import format_percent, format_value
 from orchestrator.loadtools.model import Level, Reason
+from orchestrator.stats.block_outcomes import Outcome
 
 Unit = Literal["share", "cores", "s", "°C", "count"]
 #: The cause of reasons that other processes on the hosts make.
@@ -22,6 +23,8 @@ class Threshold:
 
     None: the fact alone decides, without a value. INVALID is a hard reason, SUSPECT a soft one;
     soft reasons with the same `cause` count as one. `why` explains the threshold, `advice` the fix.
+    `outcome`, of a hard reason: what it says about the measured code; void if the environment or
+    the load is the cause.
     """
 
     code: str
@@ -33,6 +36,7 @@ class Threshold:
     unit: Unit = "share"
     bound: Literal["most", "least"] = "most"
     cause: str = ""
+    outcome: Outcome = Outcome.VOID
 
     @property
     def text(self) -> str:
@@ -83,18 +87,21 @@ _OF_THE_LOAD = (
         "Load tool failed",
         "A tool that failed may have measured only part of the load.",
         "read the tool's output among the trial's files",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "hung",
         "Load interrupted",
         "The time limit cuts off the slowest requests.",
         "check whether the server hangs, or lower the time limit of a request",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "server_died",
         "Server ended under load",
         "The rest of the load had no server.",
         "look at the server's log among the trial's files",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "parse_mismatch",
@@ -107,24 +114,28 @@ _OF_THE_LOAD = (
         "Server not reached",
         "No request arrived.",
         "check that the server listens on the address of the load, and that no firewall blocks it",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "no_answers",
         "No answers",
         "There is nothing to measure.",
         "look at the server's log among the trial's files",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "all_truncated",
         "No answer in time",
         "The load ended before its first answer.",
         "make the load longer than one request takes",
+        outcome=Outcome.SATURATED,
     ),
     _build_hard(
         "empty_window",
         "Nothing after the warm-up",
         "All answered requests had started during the warm-up.",
         "make the load longer or the warm-up shorter",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "http_errors",
@@ -135,6 +146,7 @@ _OF_THE_LOAD = (
         "right, add it to load.expect.status",
         value=0,
         unit="count",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "transport_errors",
@@ -142,6 +154,7 @@ _OF_THE_LOAD = (
         "A lost request has no latency, so the slowest ones would be missing.",
         "read the errors by class on the trial's page",
         value=0.001,
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "underdelivered",
@@ -150,12 +163,14 @@ _OF_THE_LOAD = (
         "lower the rate, or search for the capacity",
         value=0.99,
         bound="least",
+        outcome=Outcome.SATURATED,
     ),
     _build_hard(
         "check_failed",
         "Wrong answer to a check",
         "A server that answers incorrectly after the load did not do the work during it.",
         "read the check among the trial's files, and the server's log",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "wrong_under_load",
@@ -163,6 +178,7 @@ _OF_THE_LOAD = (
         "The agent repeats the checks during the load. A server that answers them correctly only "
         "before and after it did other work.",
         "compare the server's answers with and without load; its log is among the trial's files",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "answer_mixed",
@@ -170,12 +186,14 @@ _OF_THE_LOAD = (
         "The server returned the x-request-id of each request before the load. An answer without "
         "it belongs to another request.",
         "check how the server assigns answers to connections",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "body_changed",
         "Bodies of the answers",
         "The definition says which parts of the body may vary. Other differences are other work.",
         "check the server's answers under load, or correct load.expect.volatile",
+        outcome=Outcome.BROKEN,
     ),
     _build_soft(
         "answers_changed",
@@ -190,12 +208,14 @@ _OF_THE_LOAD = (
         "Another protocol",
         "A connection that used another protocol measured something else.",
         "check that the server offers the protocol (with TLS: by ALPN)",
+        outcome=Outcome.BROKEN,
     ),
     _build_hard(
         "response_size",
         "Size of the answers",
         "Answers shorter or longer than in the definition are different work.",
         "check the server's answers under load, or correct response_bytes",
+        outcome=Outcome.BROKEN,
     ),
     _build_soft(
         "response_changed",
@@ -220,6 +240,7 @@ _OF_THE_LOAD = (
         "check whether the server or a limit of open files rejects connections",
         value=0.95,
         bound="least",
+        outcome=Outcome.SATURATED,
     ),
     _build_hard(
         "tool_bound",
@@ -416,6 +437,7 @@ _OF_THE_HOSTS = (
         "raise the server's backlog and net.core.somaxconn",
         value=0,
         unit="count",
+        outcome=Outcome.SATURATED,
     ),
     _build_soft(
         "retransmissions",

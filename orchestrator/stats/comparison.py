@@ -42,10 +42,17 @@ LARGEST_LOG = 700.0
 
 
 class Verdict(StrEnum):
-    """Verdicts in the order of the attention they need."""
+    """Verdicts in the order of the attention they need.
 
+    Tests of values give five of them. Broken, saturated and fixed are verdicts of cases only: one
+    of the sides fails (`block_outcomes`).
+    """
+
+    BROKEN = "broken"
+    SATURATED = "saturated"
     REGRESSED = "regressed"
     INCONCLUSIVE = "inconclusive"
+    FIXED = "fixed"
     IMPROVED = "improved"
     TRIVIAL = "trivial"
     EQUIVALENT = "equivalent"

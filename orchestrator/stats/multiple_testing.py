@@ -11,6 +11,18 @@ from orchestrator.stats.paired import FEWEST_BLOCKS
 
 FALSE_DISCOVERY_RATE = 0.05
 _WORST_FIRST = {verdict: rank for rank, verdict in enumerate(Verdict)}
+#: Verdicts of cases in the order of a report: failures and changes hide no open case, and are
+#: not hidden by one.
+REPORT_ORDER = (
+    Verdict.BROKEN,
+    Verdict.SATURATED,
+    Verdict.REGRESSED,
+    Verdict.FIXED,
+    Verdict.IMPROVED,
+    Verdict.INCONCLUSIVE,
+    Verdict.TRIVIAL,
+    Verdict.EQUIVALENT,
+)
 _CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
 
 #: case, metric
@@ -22,7 +34,7 @@ class Headline:
     """The data of a one-sentence summary: the counts of verdicts, and the cell to name.
 
     `cell` is the primary metric with the largest change among those with the verdict; None without
-    comparisons.
+    one.
     """
 
     verdict: Verdict
@@ -117,15 +129,16 @@ def judge_matrix(
     for (case, _), verdict in cells.items():
         by_case[case].append(verdict)
     verdicts = {case: find_worst_verdict(case_verdicts) for case, case_verdicts in by_case.items()}
+    headline = build_headline(verdicts, cells, compared)
     return MatrixVerdict(
-        verdict=find_worst_verdict(verdicts.values()),
+        verdict=headline.verdict,
         cases=verdicts,
         cells=cells,
         q_values=q_values,
         changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
         survived=sum(verdict in _CLAIMS for verdict in cells.values()),
         claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate) / counted,
-        headline=_build_headline(verdicts, cells, compared),
+        headline=headline,
     )
 
 
@@ -142,12 +155,13 @@ def _correct_verdict(verdict: Verdict, q_value: float | None, rate: float) -> Ve
     return verdict
 
 
-def _build_headline(
+def build_headline(
     cases: Mapping[str, Verdict],
     cells: Mapping[Cell, Verdict],
     compared: Mapping[Cell, Comparison],
 ) -> Headline:
-    verdict = find_worst_verdict(cases.values())
+    """Return the headline of these verdicts; a verdict of failures names no cell."""
+    verdict = min(cases.values(), key=REPORT_ORDER.index, default=Verdict.INCONCLUSIVE)
     candidates = [cell for cell, cell_verdict in cells.items() if cell_verdict is verdict]
     cell = max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None)
     named = compared[cell] if cell else None

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from orchestrator.stats.block_outcomes import has_too_many_excluded
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.interim import (
     INTERIM_ALPHA,
@@ -27,8 +28,6 @@ from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_block
 #: After this many blocks a screened case continues only if a metric has a p value below this.
 SCREEN_BLOCKS = 7
 SCREEN_P = 0.1
-#: With a larger share of excluded blocks a case is not decided.
-MAX_EXCLUDED = 0.3
 #: The assumed number of blocks of a case whose noise is unknown.
 TYPICAL_BLOCKS = 10
 
@@ -143,10 +142,9 @@ def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
 
 
 def _explain_too_many_excluded(seen: CaseData) -> str:
-    share = seen.excluded / max(1, seen.blocks + seen.excluded)
-    return f"{seen.excluded} blocks are excluded, too many to trust the rest" * (
-        share > MAX_EXCLUDED
-    )
+    if not has_too_many_excluded(seen.excluded, seen.blocks):
+        return ""
+    return f"{seen.excluded} blocks are excluded, too many to trust the rest"
 
 
 def _find_obstacle(cell: Comparison, bound: float) -> str:

@@ -346,6 +346,20 @@ def test_a_run_without_usable_data_is_announced_as_such(
     assert (got.data["run"]["state"], got.data["run"]["verdicts"]) == ("no_data", [])
 
 
+def test_a_contender_that_fails_is_announced_as_broken(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
+    make_channel(personas.alice, receiver.url)
+    invalidate(ended_run(personas.alice, tmp_path), ERRORS, variant__position=1)
+    deliver_due()
+
+    [got] = receiver.got
+    assert got.data["title"].startswith("Hello: broken")
+    verdict = got.data["run"]["verdicts"][0]
+    assert (verdict["verdict"], verdict["changes"][0]["verdict"]) == ("broken", "broken")
+    assert verdict["counts"] == {"broken": 1}
+
+
 def test_a_failed_run_is_announced_as_failed_even_with_a_verdict(
     personas: Personas, tmp_path: Path, receiver: Receiver
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import finish_run
-from tests.support.trials import ERRORS, invalidate, leave_file
+from tests.support.trials import BUSY, ERRORS, SLOW, invalidate, leave_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,6 +71,31 @@ def test_only_a_regression_fails_the_build(pitwall, world, rates, verdict, statu
     assert pitwall("compare", str(run.pk), "--fail-on", "improved").status == (
         verdict == "improved"
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "fail_on", "status", "words"),
+    [
+        (
+            ERRORS,
+            "regressed",
+            1,
+            "FAILED: connections 4 on here: broken, the contender failed in 5",
+        ),
+        (ERRORS, "broken", 1, "FAILED: connections 4 on here: broken"),
+        (SLOW, "regressed", 1, "FAILED: connections 4 on here: saturated, the contender failed"),
+        (SLOW, "broken", 0, ""),
+        (ERRORS, "never", 0, ""),
+        (BUSY, "regressed", 4, "no result: connections 4 on here: 5 of 5 blocks were excluded"),
+    ],
+)
+def test_a_contender_that_fails_is_worse_than_a_regression(
+    pitwall, world, reason, fail_on, status, words
+):
+    run = invalidate(world.measure_run(1000, 1000), reason, variant__position=1)
+    done = pitwall("compare", str(run.pk), "--fail-on", fail_on, "--min-change", "2%")
+    assert done.status == status, done
+    assert words in done.err
 
 
 def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall, world):

@@ -200,7 +200,7 @@ def test_an_invalid_trial_excludes_its_block(personas: Personas, commits: list[C
     assert report.cases[0].excluded_blocks == 3
     assert report.cases[0].metrics[0].blocks == 4
     assert report.verdict == "inconclusive"
-    assert any("do not rely" in note for note in report.notes)
+    assert any("more than 30 % of the blocks are excluded" in note for note in report.notes)
 
 
 def test_versions_of_the_definition_are_not_mixed(

@@ -6,7 +6,7 @@ from orchestrator.comparisons.models import RunVerdict
 from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_missing_verdicts
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_run
-from tests.support.trials import ERRORS, invalidate
+from tests.support.trials import BUSY, ERRORS, invalidate
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_run_of_one_commit_has_no_cards(personas, measured):
 
 
 def test_a_run_without_a_usable_block_has_no_verdict(personas, world):
-    run = invalidate(world.measure_run(100, 200), ERRORS, variant__position=1)
+    run = invalidate(world.measure_run(100, 200), BUSY, variant__position=1)
     assert run.state == "finished"
     assert load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)]) == {run.pk: []}
 
@@ -64,3 +64,10 @@ def test_a_failed_run_shows_a_regression_that_it_measured(personas, measured):
     Run.objects.filter(pk=run.pk).update(state="failed")
     cards = load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)])[run.pk]
     assert [card.verdict for card in cards] == ["regressed"]
+
+
+def test_a_failed_run_shows_that_its_contender_is_broken(personas, world):
+    run = invalidate(world.measure_run(100, 100), ERRORS, variant__position=1)
+    Run.objects.filter(pk=run.pk).update(state="failed")
+    cards = load_verdict_cards(personas.alice, [load_run(personas.alice, run.pk)])[run.pk]
+    assert [card.verdict for card in cards] == ["broken"]

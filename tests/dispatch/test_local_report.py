@@ -92,6 +92,30 @@ def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
     assert "1 of 14 blocks were excluded: a trial failed or is invalid." in report["notes"]
 
 
+@pytest.mark.parametrize(
+    ("failed", "verdict"),
+    [
+        (MeasuredTrial(failure="it does not build", code="build_failed"), "broken"),
+        (MeasuredTrial(invalid=True, reasons=("underdelivered: 80 %",)), "saturated"),
+        (MeasuredTrial(failure="no program", code="tool_missing"), "inconclusive"),
+    ],
+)
+def test_a_contender_that_fails_in_one_case_fails_the_local_comparison(
+    failed: MeasuredTrial, verdict: str
+) -> None:
+    rows = local_rows()
+    trials = measure_all(rows)
+    for number in range(1, ROUNDS + 1):
+        trials[trial_id(rows, 2, 1, number)] = failed
+
+    report = build_local_report(rows, trials, [], ())
+
+    ComparisonOut.model_validate(report)
+    assert cases_by_id(report)[2]["verdict"] == verdict
+    assert report["verdict"] == ("regressed" if verdict == "inconclusive" else verdict)
+    assert report["counts"] == {verdict: 1, "regressed": 1}
+
+
 def test_a_case_without_trials_is_inconclusive() -> None:
     rows = local_rows()
     trials = measure_all(rows)

@@ -48,7 +48,7 @@ from tests.support.factories import (
 )
 from tests.support.fetches import follow_pulls, run_fetches
 from tests.support.http_servers import StandIn, serve_stand_in
-from tests.support.trials import ERRORS, invalidate
+from tests.support.trials import BUSY, ERRORS, invalidate
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
@@ -451,12 +451,27 @@ def test_a_run_with_invalid_trials_only_is_an_error_and_no_result(
 ) -> None:
     world.comment()
     world.follow()
-    invalidate(finish(world, [1000, 1000]), ERRORS, **which)
+    invalidate(finish(world, [1000, 1000]), BUSY, **which)
     world.follow(LOOK_EVERY)
 
     _, status = world.forge.statuses[-1]
     assert (status["state"], status["description"]) == ("error", description)
     assert "inconclusive" not in world.posted_comment
+
+
+@pytest.mark.parametrize("state", ["finished", "failed"])
+def test_a_contender_that_fails_has_a_failed_status(world: PullRequestWorld, state: str) -> None:
+    """A job fails as a whole if no case of it works."""
+    world.comment()
+    world.follow()
+    run = invalidate(finish(world, [1000, 1000]), ERRORS, variant__position=1)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    world.follow(LOOK_EVERY)
+
+    _, status = world.forge.statuses[-1]
+    assert status["state"] == "failure"
+    assert status["description"].startswith("broken: ")
+    assert "**✕ broken**" in world.posted_comment
 
 
 def test_a_new_tag_of_another_repository_is_fetched(

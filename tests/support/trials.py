@@ -19,6 +19,9 @@ from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time (limit: at most 1 %): ask who shares it"
+DIED = "server_died: the server ended with status 139: look at its log"
+SLOW = "underdelivered: only 80 % of the offered 100/s was answered correctly, the server is slow"
+BUSY = "busy_neighbour: another process used 80 % of a core (limit: at most 50 %): stop it"
 ERRORS = (
     "http_errors: 40 answers with status 500 (limit: at most 0): find out which statuses occurred"
 )

@@ -39,6 +39,7 @@ from tests.support.factories import (
 )
 from tests.support.fetches import fetch_now
 from tests.support.html_pages import element, elements, get_text, shown_secret, values
+from tests.support.trials import ERRORS, invalidate
 from tests.support.world import World
 
 PLACE = "/public/red/server/"
@@ -339,6 +340,18 @@ def test_badges_of_public_projects_are_shown(
     for closed in ("classified/classified-thing", "server/classified-thing"):
         assert client.get(f"{PLACE}badge/{closed}/value.svg").status_code == 404
     assert mallory.get("/badge/server/hello/value.svg").status_code == 404
+
+
+@pytest.mark.parametrize("state", ["finished", "failed"])
+def test_the_badge_of_a_contender_that_fails_is_red(
+    public: Project, world: World, client: Client, state: str
+) -> None:
+    run = finish_run(make_run(world.alice, world.shas[:2]), [1000, 1000])
+    invalidate(run, ERRORS, variant__position=1)
+    Run.objects.filter(pk=run.pk).update(state=state)
+    badge = client.get(f"{PLACE}badge/server/hello/verdict.svg").content.decode()
+    assert f"hello: broken, commit {world.shas[1][:10]}" in badge
+    assert "#b42318" in badge
 
 
 def _without_host(url: str) -> str:

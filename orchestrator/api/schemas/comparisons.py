@@ -41,11 +41,11 @@ class OrderEffectOut(Schema):
 class MetricOut(Schema):
     """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
 
-    `q_value`, of primary metrics: the expected share of false changes among all metrics with a
-    p-value as small as this one (Benjamini and Hochberg). `needed_blocks`, of inconclusive primary
-    metrics: the total that decides it with a probability of 80 %; null if no run has so many.
-    `order_effect` is removed from `change`. If it could not be separated it is null, and
-    `order_note` has the reason."""
+    `q_value`: the expected share of false changes among all metrics with a p-value as small as this
+    one (Benjamini and Hochberg); primary metrics are one family of tests, the others another one.
+    `needed_blocks`, of inconclusive primary metrics: the total that decides it with a probability
+    of 80 %; null if no run has so many. `order_effect` is removed from `change`. If it could not be
+    separated it is null, and `order_note` has the reason."""
 
     metric: str
     title: str
@@ -116,7 +116,8 @@ class ValidityIssueOut(Schema):
 
 class CaseComparisonOut(Schema):
     """`excluded_blocks` do not count: a trial failed or is invalid. `suspect_blocks` do count, and
-    contain a suspect trial. `validity_issues` are the reasons (docs/validity.md).
+    contain a suspect trial. `baseline_failed` and `contender_failed`: the blocks in which the code
+    of this side failed. `validity_issues` are the reasons (docs/validity.md).
 
     Not `paired`: the sides share no block, so the change contains the drift of the machine. With
     fewer than 3 runs on each side it is inconclusive; the reason `differs_not_confirmed` marks a
@@ -138,6 +139,8 @@ class CaseComparisonOut(Schema):
     open_loop: bool
     excluded_blocks: int
     suspect_blocks: int
+    baseline_failed: int
+    contender_failed: int
     validity_issues: list[ValidityIssueOut]
     metrics: list[MetricOut]
     latency: LatencyOut | None
@@ -145,10 +148,10 @@ class CaseComparisonOut(Schema):
 
 
 class ComparisonOut(Schema):
-    """`verdict` is that of the whole matrix; `notes` are its limits. `mismatches` are differences
-    of the sides other than the commit. `tests` is the number of primary metrics; `changed` of them
-    are improved or regressed if each is tested alone, `survived` of them also at a false discovery
-    rate of 5 %."""
+    """`verdict` is that of the whole matrix, `counts` the number of cases with each verdict;
+    `notes` are its limits. `mismatches` are differences of the sides other than the commit. `tests`
+    is the number of primary metrics; `changed` of them are improved or regressed if each is tested
+    alone, `survived` of them also at a false discovery rate of 5 %."""
 
     benchmark: str
     project: str
@@ -161,6 +164,7 @@ class ComparisonOut(Schema):
     changed: int
     survived: int
     verdict: Verdict
+    counts: dict[Verdict, int]
     reasons: list[ReasonOut]
     missing: MissingOut | None
     summary: str

@@ -88,13 +88,21 @@ class InterimAnalyses:
 
     def _blocks(self, case: int, results: Mapping[str, MeasuredTrial], after: int) -> CaseBlocks:
         rounds: dict[int, dict[int, UUID]] = {number: {} for number in range(1, after + 1)}
+        ended: dict[int, dict[int, bool]] = {number: {} for number in rounds}
         for trial in self._measured(results):
-            if trial.case_id == case and results[str(trial.pk)].counts:
+            if trial.case_id != case:
+                continue
+            counts = results[str(trial.pk)].counts
+            ended[trial.round][trial.variant.position] = counts
+            if counts:
                 rounds[trial.round][trial.variant.position] = trial.pk
         clean = [each for each in rounds.values() if len(each) == len(self._rows.variants)]
-        return CaseBlocks(
+        blocks = CaseBlocks(
             clean=clean, excluded=after - len(clean), goes_on=after < self._rows.rounds
         )
+        for counted in ended.values():
+            blocks.add_pairs(counted)
+        return blocks
 
     def _build_result(self, seen: CaseComparisons, decision: Decision) -> CaseResult:
         message = describe_decision(seen, decision, self._spec)

@@ -223,7 +223,9 @@ class LocalMeasurement:
             self._show_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
-        self.results[str(trial.pk)] = MeasuredTrial(failure=str(event["message"]))
+        self.results[str(trial.pk)] = MeasuredTrial(
+            failure=str(event["message"]), code=str(event["code"])
+        )
         if event["code"] != "build_failed":
             self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
 

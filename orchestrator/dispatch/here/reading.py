@@ -5,25 +5,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.loadtools.model import Level, ToolOutputError
+from orchestrator.loadtools.trial_outcomes import classify_failure, classify_invalid
 from orchestrator.measurements.load_results import read_trial
+from orchestrator.measurements.validity_issues import parse_code
 from orchestrator.runs.models import Trial
+from orchestrator.stats.block_outcomes import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredTrial:
     """`readings`: metric → value in its SI unit. `reasons`: why it is suspect or invalid.
 
-    `failure`: why it has no readings; empty if it has some.
+    `failure`: why it has no readings, with the `code` of the agent; empty if it has some.
     """
 
     readings: Mapping[str, float] = field(default_factory=dict)
     invalid: bool = False
     reasons: tuple[str, ...] = ()
     failure: str = ""
+    code: str = ""
 
     @property
     def counts(self) -> bool:
-        return not self.failure and not self.invalid
+        return self.outcome is Outcome.COUNTS
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what it says about the measured code."""
+        if self.failure:
+            return classify_failure(self.code)
+        codes = [parse_code(reason) for reason in self.reasons]
+        return classify_invalid(codes) if self.invalid else Outcome.COUNTS
 
 
 def read_measured_trial(trial: Trial, files: Mapping[str, bytes]) -> MeasuredTrial:

@@ -76,11 +76,7 @@ def _select_cases(
         (_index_points(rows, results, baseline), _index_points(rows, results, contender)),
         _collect_names(rows),
         sides,
-        [
-            _flag_trial(rows, trial, measured)
-            for trial, measured in _iterate_trials(rows, results)
-            if measured.reasons or not measured.counts
-        ],
+        [_flag_trial(rows, *each) for each in _iterate_trials(rows, results)],
         version=_VERSION,
     )
 
@@ -109,7 +105,7 @@ def _flag_trial(rows: LocalRows, trial: Trial, measured: MeasuredTrial) -> Flagg
         commit=trial.variant.commit.pk,
         place=_locate_case(rows, trial.case),
         block=trial.round,
-        excluded=not measured.counts,
+        outcome=measured.outcome,
         version=_VERSION,
         reasons=measured.reasons,
     )

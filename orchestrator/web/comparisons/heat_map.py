@@ -17,6 +17,8 @@ from orchestrator.comparisons.heatmap import (
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import ComparisonReport, MetricComparison
 from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.conclusion import FAILING
+from orchestrator.stats.multiple_testing import REPORT_ORDER
 from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
@@ -128,14 +130,16 @@ def _format_case_counts(tile: Tile) -> str:
     """Return how many cases are as bad, and the other counts: `▼ 1 ▲ 2 of 12`."""
     counts = [
         f"{VERDICT_SYMBOLS[verdict]}\u00a0{tile.counts[verdict]}"
-        for verdict in (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.INCONCLUSIVE)
-        if tile.counts.get(verdict)
+        for verdict in REPORT_ORDER
+        if tile.counts.get(verdict) and ORDER[verdict] <= ORDER[Verdict.INCONCLUSIVE]
     ]
     return f"{' '.join(counts)} of {tile.cases}" if counts else f"{tile.cases} cases"
 
 
 def _choose_shade(tile: Tile) -> int:
-    """Return the strength of the colour by the change in margins."""
+    """Return the strength of the colour by the change in margins; the highest for a failure."""
+    if tile.verdict in FAILING and tile.verdict != Verdict.REGRESSED:
+        return len(_SHADES)
     metric = tile.metric
     if metric is None or metric.change is None or ORDER[tile.verdict] > ORDER[Verdict.IMPROVED]:
         return 0

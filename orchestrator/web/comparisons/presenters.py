@@ -24,6 +24,7 @@ from orchestrator.comparisons.evidence import (
     load_evidence,
     load_latency_detail,
 )
+from orchestrator.comparisons.reasons import describe_failures, describe_withheld
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.web.comparisons.charts import (
     BAR_WIDTH,
@@ -113,9 +114,12 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
-    """The details of one case."""
+    """The details of one case. `failures`: how often each side failed. `withheld`: why the values
+    give no verdict, or prove no equivalence."""
 
     comparison: CaseComparison
+    failures: tuple[str, ...]
+    withheld: str
     primary: tuple[MetricRow, ...]
     others: tuple[MetricRow, ...]
     primary_reach: str
@@ -194,6 +198,8 @@ def build_case_view(
     ]
     return CaseView(
         comparison=case,
+        failures=tuple(describe_failures(case)),
+        withheld=describe_withheld(case),
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
         primary_reach=_format_half_width(reaches[True]),
@@ -311,7 +317,7 @@ def _build_case_row(
 
 def _build_remark(case: CaseComparison) -> str:
     """Return remarks that qualify the verdict of a row."""
-    remarks = []
+    remarks = [*describe_failures(case)]
     if not case.paired:
         remarks.append("unpaired")
     elif case.missing_blocks:

@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from cli.pitwall.units import format_value
+from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.verdict_cache import CaseChange, VerdictCard
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.measurements.run_numbers import (
@@ -167,7 +168,7 @@ def _map_changes(
         for change in card.changes:
             column = change.host if grid.by_host else str(variants[card.contender.pk].pk)
             known = places.get((change.case, column))
-            if known is None or (known.verdict, change.verdict) == ("improved", "regressed"):
+            if known is None or ORDER[change.verdict] < ORDER[known.verdict]:
                 places[change.case, column] = change
     return places
 

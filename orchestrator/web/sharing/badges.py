@@ -11,10 +11,15 @@ from orchestrator.histories.histories import Part, load_series_history
 from orchestrator.results.models import Series
 from orchestrator.runs.selectors import RUNS_PROJECT, load_runs
 from orchestrator.runs.states import RunState
+from orchestrator.stats.conclusion import FAILING
 
 #: The latest comparison is searched in this many latest runs of a benchmark.
 RUNS_LOOKED_AT = 50
-_COLOURS = {"regressed": "#b42318", "improved": "#166534", "equivalent": "#3d5a80"}
+_COLOURS = {
+    **dict.fromkeys(map(str, FAILING), "#b42318"),
+    **dict.fromkeys(("improved", "fixed"), "#166534"),
+    "equivalent": "#3d5a80",
+}
 _UNSURE = "#56615a"
 _NUMBER = "#14633a"
 #: Widths of characters of the sans-serif fonts of badges, in units of 0.1 pixels at 11 pixels.
@@ -92,7 +97,9 @@ def build_verdict_badge(
 def _find_newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCard | None:
     own = branch not in ("", benchmark.project.default_branch)
     line = load_branch_line(benchmark.project, branch) if own else None
-    of = {f"{RUNS_PROJECT.rpartition('__')[0]}": benchmark, "state": RunState.FINISHED}
+    # A failed run has a verdict if the contender is broken or regressed.
+    ended = (RunState.FINISHED, RunState.FAILED)
+    of = {f"{RUNS_PROJECT.rpartition('__')[0]}": benchmark, "state__in": ended}
     for run in load_runs(member).filter(**of)[:RUNS_LOOKED_AT]:
         for card in reversed(load_verdict_cards(member, [run])[run.pk]):
             if _is_on(line, card.contender):
