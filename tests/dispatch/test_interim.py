@@ -169,6 +169,17 @@ def test_excluded_blocks_are_not_counted(job: Job) -> None:
     }
 
 
+def test_equivalence_is_not_decided_if_one_side_loses_more_blocks(job: Job) -> None:
+    measure(job, *range(1, 21))
+    lost = job.trials.filter(round__in=range(1, 7))
+    lost.filter(case__parameters__connections=1, variant__position=1).update(validity="invalid")
+    lost.filter(case__parameters__connections=2).update(validity="invalid")
+    analyse_cases(job)
+    assert lines(job)[1].startswith("after 14 blocks: not decided")
+    assert "one side lost more blocks than the other" in lines(job)[1]
+    assert "no change" in lines(job)[2]
+
+
 def test_an_unfinished_block_is_neither_counted_nor_excluded(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5)
     job.trials.filter(round=5, variant__position=1).update(state="planned", validity="")

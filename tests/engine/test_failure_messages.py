@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_credential
@@ -20,6 +21,7 @@ from tests.support.factories import (
     make_local_host,
     make_project,
     make_run,
+    make_shared_host,
 )
 
 pytestmark = pytest.mark.engine
@@ -61,6 +63,40 @@ def test_a_wrong_response_of_a_server_is_reported(
     assert "Hello, World!" in run.message
 
 
+#: After 50 requests, one page ends the server and another one fails.
+FAILING = """\
+import os
+seen = {}
+def fails(path):
+    seen[path] = seen.get(path, 0) + 1
+    if path == "/dies" and seen[path] > 50:
+        os._exit(3)
+    return path == "/error" and seen[path] > 50
+"""
+
+
+def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    source = DEFINITION.replace("path: /hello\n", 'path: "{page}"\n').replace(
+        "  connections: [4]\n", "  connections: [4]\n  page: [/hello, /dies, /error]\n"
+    )
+    contender = server(start=FAILING, extra="if fails(self.path): return self.send_error(500)")
+    project, shas = make_project(team.alice, tmp_path / "origin", [server(), contender])
+    make_definition(team.alice, project, source=source)
+    make_shared_host(team.alice)
+    run = engine.finish(make_run(team.alice, shas, rounds=4), timeout_s=180)
+
+    assert run.state == "finished", run.message
+    (card,) = load_verdict_cards(team.alice, [run])[run.pk]
+    assert card.verdict == "broken"
+    assert card.counts["broken"] == 2
+    assert {each.label for each in card.changes if each.verdict == "broken"} == {
+        "connections 4 · page /dies",
+        "connections 4 · page /error",
+    }
+
+
 def test_a_taken_port_is_named(engine: Engine, team: Personas, tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
@@ -82,10 +118,12 @@ def test_the_output_of_a_failed_build_is_shown(
         team.alice, tmp_path / "origin", [{**server(), "check.py": ""}, contender]
     )
     make_definition(team.alice, project, source=source)
-    make_local_host(team.alice)
+    make_shared_host(team.alice)
     run = engine.finish(make_run(team.alice, shas))
     assert run.state == "failed"
     assert "on strike" in run.message
+    (card,) = load_verdict_cards(team.alice, [run])[run.pk]
+    assert card.verdict == "broken"
 
 
 def test_a_missing_load_tool_is_reported(team: Personas, tmp_path: Path) -> None:

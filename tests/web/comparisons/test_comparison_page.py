@@ -22,7 +22,7 @@ from tests.support.factories import (
     make_run,
 )
 from tests.support.html_pages import element, elements, get_text, parse_html, values
-from tests.support.trials import doubt
+from tests.support.trials import ERRORS, doubt, invalidate
 from tests.support.world import World
 
 
@@ -36,6 +36,19 @@ def test_the_page_begins_with_the_verdict(world: World, alice: Client) -> None:
 
     assert headline["data-verdict"] == "regressed"
     assert "is a regression" in get_text(headline)
+
+
+def test_a_contender_that_fails_is_shown_as_broken(world: World, alice: Client) -> None:
+    run = make_run(world.alice, [world.shas[0], world.shas[1]], rounds=5)
+    finish_run(run, [1000, 1000])
+    invalidate(run, ERRORS, variant__position=1)
+    page = _page(alice, world, contender=world.shas[1])
+
+    headline = element(page, ".headline")
+    assert headline["data-verdict"] == "broken"
+    assert "it fails where" in get_text(headline)
+    detail = get_text(element(page, "tr.detail"))
+    assert "The contender failed in 5 of 11 blocks." in detail
 
 
 def _case_address(client: Client, world: World) -> str:
