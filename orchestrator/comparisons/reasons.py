@@ -306,22 +306,21 @@ def build_case_reasons(case: CaseComparison) -> list[Reason]:
     return reasons
 
 
-def describe_failures(case: CaseComparison) -> Iterator[str]:
-    """Yield `the contender failed in 3 of 10 blocks` for each side that failed."""
-    failures = case.outcomes.failures
-    for side, number in zip(("contender", "baseline"), reversed(failures), strict=True):
-        if number:
-            yield f"the {side} failed in {number} of {format_items(case.outcomes.blocks, 'block')}"
+def describe_failures(case: CaseComparison) -> tuple[str, ...]:
+    """Return `the contender failed in 3 of 10 blocks` for each side that failed."""
+    return tuple(reason.text for reason in _build_failure_reasons(case))
 
 
 def _build_failure_reasons(case: CaseComparison) -> Iterator[Reason]:
+    blocks = format_items(case.outcomes.blocks, "block")
     before, after = case.outcomes.failures
-    codes = [ReasonCode.CONTENDER_FAILED] * bool(after) + [ReasonCode.BASELINE_FAILED] * bool(
-        before
-    )
-    counts = [number for number in (after, before) if number]
-    for code, number, text in zip(codes, counts, describe_failures(case), strict=True):
-        yield Reason(code=code, count=number, text=text)
+    for code, side, number in (
+        (ReasonCode.CONTENDER_FAILED, "contender", after),
+        (ReasonCode.BASELINE_FAILED, "baseline", before),
+    ):
+        if number:
+            text = f"the {side} failed in {number} of {blocks}"
+            yield Reason(code=code, count=number, text=text)
 
 
 def describe_withheld(case: CaseComparison) -> str:

@@ -198,7 +198,7 @@ def build_case_view(
     ]
     return CaseView(
         comparison=case,
-        failures=tuple(describe_failures(case)),
+        failures=describe_failures(case),
         withheld=describe_withheld(case),
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
