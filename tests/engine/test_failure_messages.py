@@ -78,8 +78,8 @@ def fails(path):
 def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
-    source = DEFINITION.replace("path: /hello\n", 'path: "{page}"\n').replace(
-        "  connections: [4]\n", "  connections: [4]\n  page: [/hello, /dies, /error]\n"
+    source = DEFINITION.replace("path: /hello\n", 'path: "/{page}"\n').replace(
+        "  connections: [4]\n", "  connections: [4]\n  page: [hello, dies, error]\n"
     )
     contender = server(start=FAILING, extra="if fails(self.path): return self.send_error(500)")
     project, shas = make_project(team.alice, tmp_path / "origin", [server(), contender])
@@ -92,8 +92,8 @@ def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
     assert card.verdict == "broken"
     assert card.counts["broken"] == 2
     assert {each.label for each in card.changes if each.verdict == "broken"} == {
-        "connections 4 · page /dies",
-        "connections 4 · page /error",
+        "connections 4 · page dies",
+        "connections 4 · page error",
     }
 
 

@@ -93,7 +93,10 @@ def test_an_entirely_invalid_case_is_reported(world: World, alice: Client) -> No
     assert "All 18 trials with “Requests per second” are invalid, so none is shown" in history
     query = {"benchmark": "server/hello", "baseline": world.shas[0], "contender": world.shas[1]}
     compared = page_text(alice, reverse("compare"), **query)
-    assert "All blocks of both commits are excluded" in compared
+    assert "All blocks are excluded, so no values can be compared" in compared
+    assert (
+        "The contender failed in 6 of 6 blocks. The baseline failed in 6 of 6 blocks." in compared
+    )
     assert "✕ excluded 6 blocks" in compared
 
 
