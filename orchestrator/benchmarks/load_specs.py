@@ -161,8 +161,6 @@ def estimate_prepare_s(spec: Spec, cases: Iterable[CaseSpec], *, commits: int) -
     They are those of the job, and for each of its commits those of the commit. Steps with the same
     command run once for all cases.
     """
-    if not has_prepare_steps(spec):
-        return 0.0
     shape = build_resolver(spec)
     limits: dict[str, float] = {}
     for case in cases:

@@ -15,6 +15,7 @@ from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.load_specs import (
     estimate_trials_s,
     get_planned_loop,
+    has_prepare_steps,
     list_case_metrics,
     list_roles,
     map_primary_metrics,
@@ -241,6 +242,10 @@ class StoredSpec:
     @cached_property
     def roles(self) -> frozenset[Role]:
         return list_roles(self.spec)
+
+    @cached_property
+    def has_prepare_steps(self) -> bool:
+        return has_prepare_steps(self.spec)
 
     @cached_property
     def has_secrets(self) -> bool:

@@ -171,7 +171,10 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     case_s = [each * len(commits) * rounds for each in times]
     parts = _split_jobs(case_s, until, rounds)
     prepare_s = tuple(
-        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits)) for part in parts
+        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits))
+        if whole.has_prepare_steps
+        else 0.0
+        for part in parts
     )
     round_s = sum(times) * len(commits) + sum(prepare_s)
     round_s *= sum(len(roles) for roles in placements)
