@@ -24,6 +24,7 @@ from orchestrator.comparisons.report import CaseComparison, CaseName, Comparison
 from orchestrator.comparisons.same_builds import build_same_build_notes, load_builds
 from orchestrator.comparisons.selection import Selection, select_cases
 from orchestrator.comparisons.sides import Side, check_sides_differ
+from orchestrator.comparisons.spending import load_spending
 from orchestrator.core.errors import NotFoundError
 from orchestrator.loadtools.metrics import (
     PRIMARY,
@@ -33,9 +34,9 @@ from orchestrator.loadtools.metrics import (
 )
 from orchestrator.results.models import Point
 from orchestrator.runs.models import Run
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix
-from orchestrator.stats.interim import PENALTY
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.multiple_testing import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
@@ -84,9 +85,7 @@ def compare_sides(
     specs = _load_specs(benchmark, sides, runs)
     selection = _select(benchmark, sides, runs, run, specs, all_metrics=all_metrics)
     mismatches = find_mismatches(benchmark, sides, selection.cases, selection.names)
-    judged = judge_cases(
-        selection, mismatches, specs, interim=any(shared.interim for shared in runs)
-    )
+    judged = judge_cases(selection, mismatches, specs, load_spending(runs, selection.cases))
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
     builds = load_builds(benchmark, sides[0].commit, sides[1].commit, run)
     same_builds = build_same_build_notes(builds, sides[0].commit.pk, sides[1].commit.pk)
@@ -95,12 +94,15 @@ def compare_sides(
 
 
 def judge_cases(
-    selection: Selection, mismatches: Mismatches, specs: SideSpecs, *, interim: bool
+    selection: Selection,
+    mismatches: Mismatches,
+    specs: SideSpecs,
+    spending: Mapping[str, Spending],
 ) -> JudgedCases:
     """The comparison of each case by its own primary metrics, and the verdict over all.
 
-    The other metrics are a family of their own in the correction for many tests. `interim`: interim
-    analyses could stop cases early, so each p-value is penalised.
+    The other metrics are a family of their own in the correction for many tests. `spending`: case →
+    the verdicts that were taken on its blocks.
     """
     compared = _compare_cases(selection, mismatches)
     names = selection.names.cases
@@ -109,15 +111,15 @@ def judge_cases(
         for index, case in enumerate(selection.cases)
     }
     others = {case: metrics.keys() - set(primary[case]) for case, metrics in compared.items()}
-    counted = PENALTY if interim else 1.0
-    matrix = judge_matrix(compared, primary=primary, counted=counted)
+    matrix = judge_matrix(compared, primary=primary, spending=spending)
     blocks = _collect_blocks(selection)
     return JudgedCases(
         compared=compared,
         matrix=conclude_matrix(matrix, compared, blocks),
-        others=judge_matrix(compared, primary=others, counted=counted),
+        others=judge_matrix(compared, primary=others, spending=spending),
         blocks=blocks,
         mismatches=mismatches,
+        spending=spending,
         open_loops=_find_open_loops(selection, specs[0]),
     )
 

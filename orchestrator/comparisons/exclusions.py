@@ -14,22 +14,18 @@ from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.loadtools.trial_outcomes import classify_failure, classify_invalid
 from orchestrator.measurements.comparability import hash_block
 from orchestrator.measurements.validity_issues import parse_code
-from orchestrator.runs.models import Run, Trial, Until, Variant
+from orchestrator.runs.models import Run, Trial, Variant
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState, Validity
 from orchestrator.stats.block_outcomes import BlockOutcomes, Outcome, judge_outcomes
 
 
 class SharedRun(NamedTuple):
-    """A run that measures both commits; `digest` and `version` are those of its definition.
-
-    `interim`: interim analyses could stop its cases early.
-    """
+    """A run that measures both commits; `digest` and `version` are those of its definition."""
 
     definition: UUID
     digest: str
     version: int
     variants: tuple[int, ...]
-    interim: bool
 
 
 class FlaggedTrial(NamedTuple):
@@ -78,15 +74,15 @@ def load_shared_runs(
         variants = variants.filter(run=run)
     rows = variants.values_list(
         "run_id", "run__definition_id", "run__definition__digest", "run__definition__version",
-        "run__until", "pk", "commit_id",
+        "pk", "commit_id",
     )  # fmt: skip
-    grouped: dict[tuple[UUID, UUID, str, int, str], dict[int, int]] = defaultdict(dict)
-    for run_id, definition, digest, version, until, variant, commit in rows:
-        grouped[run_id, definition, digest, version, until][commit] = variant
+    grouped: dict[tuple[UUID, UUID, str, int], dict[int, int]] = defaultdict(dict)
+    for run_id, definition, digest, version, variant, commit in rows:
+        grouped[run_id, definition, digest, version][commit] = variant
     commits = len({baseline.pk, contender.pk})
     shared = [
-        SharedRun(definition, digest, version, tuple(sides.values()), until != Until.ROUNDS)
-        for (_, definition, digest, version, until), sides in grouped.items()
+        SharedRun(definition, digest, version, tuple(sides.values()))
+        for (_, definition, digest, version), sides in grouped.items()
         if len(sides) == commits
     ]
     return sorted(shared, key=lambda each: -each.version)

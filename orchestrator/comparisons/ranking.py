@@ -1,6 +1,7 @@
 """Builds the cases of a report with their verdicts, and ranks them: regressions first."""
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,16 @@ from orchestrator.comparisons.selection import Selection
 from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
 from orchestrator.stats.conclusion import CaseBlocks, withhold_verdict
 from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
-from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
+from orchestrator.stats.needed_blocks import (
+    EVEN_ODDS,
+    POWER,
+    DecisionRule,
+    estimate_needed_blocks,
+)
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.summary import summarise
 
@@ -25,8 +32,8 @@ ORDER: Mapping[str, int] = {verdict: rank for rank, verdict in enumerate(REPORT_
 _WITHHELD = "closed and open loop: their latencies are not comparable"
 
 
-#: The total blocks that would probably decide an inconclusive primary metric.
-NeededBlocks = Mapping[Cell, int]
+#: The total blocks that would probably decide an inconclusive primary metric, and with even odds.
+NeededBlocks = Mapping[Cell, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +42,7 @@ class JudgedCases:
 
     `matrix`: the verdicts, with those of failures and of excluded blocks. `others`: verdicts of the
     metrics that decide nothing. `blocks`: of all cases, also those without a block that counts.
+    `spending`: the same index → the verdicts that were taken on the blocks of the case.
     `open_loops`: the cases of the baseline with an open loop.
     """
 
@@ -43,6 +51,7 @@ class JudgedCases:
     others: MatrixVerdict
     blocks: Mapping[str, CaseBlocks]
     mismatches: Mismatches
+    spending: Mapping[str, Spending]
     open_loops: frozenset[int]
 
 
@@ -176,6 +185,7 @@ def _build_metrics(
 def _build_metric(
     info: Metric, comparison: Comparison, judged: JudgedCases, cell: Cell, needed: NeededBlocks
 ) -> MetricComparison:
+    blocks, even_blocks = needed.get(cell, (None, None))
     primary = cell in judged.matrix.cells
     family = judged.matrix if primary else judged.others
     return MetricComparison(
@@ -184,7 +194,8 @@ def _build_metric(
         primary=primary,
         verdict=withhold_verdict(family.cells[cell], judged.blocks[cell[0]].find_obstacle()),
         q_value=family.q_values[cell],
-        needed_blocks=needed.get(cell),
+        needed_blocks=blocks,
+        even_blocks=even_blocks,
     )
 
 
@@ -229,16 +240,32 @@ def _estimate_needed_blocks(judged: JudgedCases) -> NeededBlocks:
 
     More blocks like these do not help a case whose blocks are excluded too often.
     """
-    matrix = judged.matrix
     helped = {case for case, blocks in judged.blocks.items() if blocks.find_obstacle() is None}
-    cells = [
-        cell
-        for cell, verdict in matrix.cells.items()
-        if verdict is Verdict.INCONCLUSIVE and cell[0] in helped
-    ]
-    rule = DecisionRule(claim_alpha=min(ALPHA, matrix.claim_threshold))
-    needed = estimate_needed_blocks([judged.compared[case][metric] for case, metric in cells], rule)
-    return {cell: each for cell, each in zip(cells, needed, strict=True) if each is not None}
+    rules: dict[DecisionRule, list[Cell]] = defaultdict(list)
+    for cell, verdict in judged.matrix.cells.items():
+        if verdict is Verdict.INCONCLUSIVE and cell[0] in helped:
+            rules[_build_next_rule(judged, cell[0])].append(cell)
+    needed: dict[Cell, tuple[int, int]] = {}
+    for rule, cells in rules.items():
+        open_ = [judged.compared[case][metric] for case, metric in cells]
+        probable, even = (
+            estimate_needed_blocks(open_, rule, power) for power in (POWER, EVEN_ODDS)
+        )
+        needed |= {
+            cell: (blocks, fewer)
+            for cell, blocks, fewer in zip(cells, probable, even, strict=True)
+            if blocks is not None and fewer is not None
+        }
+    return needed
+
+
+def _build_next_rule(judged: JudgedCases, case: str) -> DecisionRule:
+    """Return the rule of the verdict after one more run, with a fixed number of rounds."""
+    following = judged.spending[case].after_another_run()
+    return DecisionRule(
+        claim_alpha=min(ALPHA, judged.matrix.claim_threshold / following.penalty),
+        equivalence_alpha=following.equivalence_alpha,
+    )
 
 
 def _count_missing_blocks(metrics: Sequence[MetricComparison], excluded: int) -> int | None:

@@ -15,9 +15,9 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.runs.models import HostRole, Job, Placement
 from orchestrator.stats.block_outcomes import MAX_EXCLUDED
-from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.comparison import ALPHA, Verdict
 from orchestrator.stats.conclusion import Withheld, withhold_verdict
-from orchestrator.stats.multiple_testing import REPORT_ORDER, Headline
+from orchestrator.stats.multiple_testing import CLAIMS, REPORT_ORDER, Headline
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.unpaired import UNPAIRED
 
@@ -64,7 +64,8 @@ _WITHHELD_CLAUSES = {
 class ReasonCode(StrEnum):
     """Codes of reasons.
 
-    - of primary metrics: a real change (`beyond_margin`, `within_margin`), no change
+    - of primary metrics: a real change (`beyond_margin`, `within_margin`), a real difference whose
+      size is not known well enough (`size_not_decided`), no change
       (`proven_within_margin`), a change that may be chance among many metrics
       (`chance_among_many`), a difference between few runs (`differs_not_confirmed`), and why a
       metric is inconclusive (`not_measured_together` to `too_few_runs`)
@@ -83,6 +84,7 @@ class ReasonCode(StrEnum):
     NOT_MEASURED_TOGETHER = "not_measured_together"
     NO_RATIO = "no_ratio"
     TOO_FEW_BLOCKS = "too_few_blocks"
+    SIZE_NOT_DECIDED = "size_not_decided"
     INTERVAL_TOO_WIDE = "interval_too_wide"
     TOO_FEW_RUNS = "too_few_runs"
     TOO_MANY_EXCLUDED = "too_many_excluded"
@@ -358,7 +360,7 @@ def _classify_metric(metric: MetricComparison, withheld: Withheld | None) -> Rea
         return decided[verdict]
     if withheld and withhold_verdict(metric.result.verdict, withheld) is not metric.result.verdict:
         return ReasonCode(withheld)
-    if metric.result.verdict is not verdict:
+    if Verdict(metric.result.verdict) in CLAIMS:
         return ReasonCode.CHANCE_AMONG_MANY
     if not metric.blocks:
         return ReasonCode.NOT_MEASURED_TOGETHER
@@ -368,8 +370,10 @@ def _classify_metric(metric: MetricComparison, withheld: Withheld | None) -> Rea
         return ReasonCode.NO_RATIO
     if metric.result.unconfirmed:
         return ReasonCode.DIFFERS_NOT_CONFIRMED
-    has_few_runs = not metric.result.paired and metric.interval is None
-    return ReasonCode.TOO_FEW_RUNS if has_few_runs else ReasonCode.INTERVAL_TOO_WIDE
+    if not metric.result.paired and metric.interval is None:
+        return ReasonCode.TOO_FEW_RUNS
+    is_real = metric.p_value is not None and metric.p_value < ALPHA
+    return ReasonCode.SIZE_NOT_DECIDED if is_real else ReasonCode.INTERVAL_TOO_WIDE
 
 
 def count_missing_for_case(case: CaseComparison) -> MissingMeasurements | None:

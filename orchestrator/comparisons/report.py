@@ -52,8 +52,8 @@ class MetricComparison:
     `q_value`: the expected share of false changes among all metrics with a p-value as small as this
     one. Primary metrics are one family of tests, the others another one. If the sides share no
     block, `blocks` counts the trials of the smaller side. `needed_blocks`, of inconclusive primary
-    metrics: the total that would probably decide it, as of `estimate_needed_blocks`; None if it is
-    unknown.
+    metrics: the total that would probably decide it, as of `estimate_needed_blocks`, and
+    `even_blocks` with even odds; None if unknown.
     """
 
     info: Metric
@@ -62,13 +62,25 @@ class MetricComparison:
     verdict: str
     q_value: float | None
     needed_blocks: int | None = None
+    even_blocks: int | None = None
 
     @property
     def more_blocks(self) -> int | None:
         """Return how many more blocks would probably decide it; None if no run has so many."""
-        if self.needed_blocks is None or is_out_of_reach(self.result, self.needed_blocks):
+        return self._count_more(self.needed_blocks)
+
+    @property
+    def more_blocks_for_even_odds(self) -> int | None:
+        """Return how many more blocks would decide it with even odds; None if no run has so many.
+
+        Then it will most likely stay open.
+        """
+        return self._count_more(self.even_blocks)
+
+    def _count_more(self, total: int | None) -> int | None:
+        if total is None or is_out_of_reach(self.result, total):
             return None
-        return self.needed_blocks - self.blocks
+        return total - self.blocks
 
     @property
     def key(self) -> str:
@@ -128,8 +140,8 @@ class CaseComparison:
     differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
     block, so the machine itself may have changed. `missing_blocks` more would probably decide an
     inconclusive case, in `missing_s` seconds; None if the case is decided or they are unknown.
-    `out_of_reach`: it needs more than a run may have. `outcomes`: how the trials of both sides
-    ended. `withheld`: why its values give no verdict, or prove no equivalence.
+    `out_of_reach`: the most blocks of a run would probably not decide it. `outcomes`: how the
+    trials of both sides ended. `withheld`: why its values give no verdict, or prove no equivalence.
     """
 
     case: CaseName

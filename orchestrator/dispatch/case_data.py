@@ -11,7 +11,7 @@ from orchestrator.loadtools.metrics import Metric, choose_deciding_metrics, find
 from orchestrator.stats.block_outcomes import BlockPair, Outcome, judge_outcomes
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.conclusion import Withheld, withhold_verdict
-from orchestrator.stats.interim import INTERIM_ALPHA
+from orchestrator.stats.interim import INTERIM_ALPHA, INTERIM_EQUIVALENCE_ALPHA
 from orchestrator.stats.order_effect import find_order
 from orchestrator.stats.stopping import CaseData, Decision
 
@@ -96,6 +96,7 @@ def compare_case(
                 margin=metric.margin,
                 orders=[_find_block_order(block, at) for block in blocks.clean],
                 alpha=INTERIM_ALPHA,
+                equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA,
             )
             comparisons.append(((at, metric), _withhold(compared, blocks.pairs[at])))
     return CaseComparisons(
@@ -147,10 +148,11 @@ def describe_decision(
         return decision.obstacle
     at, metric = compared_case.cells[decision.cell]
     compared = compared_case.data.comparisons[decision.cell]
-    status = VERDICT_TEXT[compared.verdict]
-    if compared.verdict is not Verdict.EQUIVALENT:
+    verdict = decision.verdict if decision.decided else compared.verdict
+    status = VERDICT_TEXT[verdict]
+    if verdict is not Verdict.EQUIVALENT:
         title = f"{metric.title[0].lower()}{metric.title[1:]}"
         status += f": {title} {format_change(compared.change)}"
-    if len(spec.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
+    if len(spec.contenders) > 1 and verdict is not Verdict.EQUIVALENT:
         status += f" at {spec.contenders[at]}"
     return status if decision.decided else f"{status}; {decision.obstacle}"

@@ -126,8 +126,7 @@ def _open_cases(report: ComparisonReport) -> str:
     more = f" and {len(cases) - MOST_OPEN} more" if len(cases) > MOST_OPEN else ""
     many = f"{len(cases)} case{' is' if len(cases) == 1 else 's are'} inconclusive: {names}{more}."
     if out_of_reach := sum(case.out_of_reach for case in cases):
-        need = "needs" if out_of_reach == 1 else "need"
-        many += f" {out_of_reach} {need} more blocks than a run may have."
+        many += f" {out_of_reach} may stay open, even with another run."
     if not times:
         return f"{many} The time needed to decide is unknown." if not out_of_reach else many
     known = "" if len(times) == len(cases) else f" for the {len(times)} with a known time"

@@ -83,8 +83,8 @@ class CaseStatus:
             return ""
         if more > MOST_BLOCKS:
             return (
-                f"{MOST_BLOCKS} more blocks would not decide it: use a quieter host or a longer "
-                "load"
+                f"it may stay open, even with {MOST_BLOCKS} more blocks: use a "
+                "quieter host or a longer load"
             )
         blocks = f"{more} more block{'s' if more != 1 else ''}"
         return f"needs about {blocks} ({format_duration(more * self.block_s)})"

@@ -32,8 +32,8 @@ Better = Literal["higher", "lower"]
 #: The alpha of a comparison on its own, with any number of blocks. Interim analyses have a smaller
 #: one, `INTERIM_ALPHA`.
 ALPHA = 0.015
-#: The alpha of the equivalence test, if the true difference is the margin. That of all interim
-#: analyses together is below 0.05.
+#: The alpha of the equivalence test, if the true difference is the margin. Interim analyses have a
+#: smaller one, `INTERIM_EQUIVALENCE_ALPHA`.
 EQUIVALENCE_ALPHA = 0.02
 #: The confidence of intervals.
 CONFIDENCE = 0.95
@@ -124,12 +124,12 @@ def compare_blocks(
     with a None is excluded. The verdicts:
 
     - regressed or improved: p < `alpha` and the change is beyond ±`margin`
-    - trivial: p < `alpha` and the change is within ±`margin`
-    - equivalent: the change is proven to be within ±`margin` at `equivalence_alpha`
+    - trivial: p < `alpha`, and the change is proven to be within ±`margin` at `equivalence_alpha`
+    - equivalent: only the latter
     - inconclusive: all other cases, and fewer than 5 blocks
 
     A value of zero has no ratio: the comparison is inconclusive and has no change. Interim
-    analyses pass `INTERIM_ALPHA` as `alpha`.
+    analyses pass their own alphas (`interim`).
 
     Raises ValueError for sides or orders of different length, a negative or non-finite value, and
     a margin that is not between 0 and 1.
@@ -177,7 +177,9 @@ def _judge_pairs(
     return replace(
         unknown,
         verdict=verdict,
-        reasons=build_reasons(test.n, verdict, margin, test.half_width, fragile),
+        reasons=build_reasons(
+            test.n, verdict, margin, test.half_width, fragile, changed=is_changed(test, alpha)
+        ),
         baseline=float(np.exp(logs[:, 0].mean())),
         contender=float(np.exp(logs[:, 1].mean())),
         change=as_change(test.mean),
@@ -248,17 +250,32 @@ def derive_verdict(
     """Return the verdict of a paired or unpaired test by the rules of `compare_blocks`."""
     if test.n < FEWEST_BLOCKS or test.p_value is None or test.equivalence_p is None:
         return Verdict.INCONCLUSIVE
-    if test.p_value < alpha:
-        return derive_direction(as_change(test.mean), better, test.margin)
-    if test.equivalence_p < equivalence_alpha:
-        return Verdict.EQUIVALENT
-    return Verdict.INCONCLUSIVE
+    return choose_verdict(
+        as_change(test.mean),
+        better,
+        test.margin,
+        changed=is_changed(test, alpha),
+        same=test.equivalence_p < equivalence_alpha,
+    )
 
 
-def derive_direction(change: float, better: Better, margin: float) -> Verdict:
-    """Return the verdict for a significant change."""
-    if abs(change) <= margin:
-        return Verdict.TRIVIAL
+def is_changed(test: PairedTest, alpha: float) -> bool:
+    """Return whether there is a difference, of any size."""
+    return test.p_value is not None and test.p_value < alpha
+
+
+def choose_verdict(
+    change: float, better: Better, margin: float, *, changed: bool, same: bool
+) -> Verdict:
+    """Return the verdict for a measured change.
+
+    `changed`: there is a difference. `same`: the difference is proven to be within the margin. A
+    difference that is measured within the margin, without that proof, may be beyond it.
+    """
+    if same:
+        return Verdict.TRIVIAL if changed else Verdict.EQUIVALENT
+    if not changed or abs(change) <= margin:
+        return Verdict.INCONCLUSIVE
     return Verdict.IMPROVED if (change > 0) == (better == "higher") else Verdict.REGRESSED
 
 
@@ -279,10 +296,12 @@ def contradicts_verdict(
     """Return whether the robust interval contradicts a decided verdict."""
     if verdict is Verdict.INCONCLUSIVE:
         return False
+    same = -margin < robust.low and robust.high < margin
     if verdict is Verdict.EQUIVALENT:
-        return not (-margin < robust.low and robust.high < margin)
-    excludes_zero = robust.low > 0 or robust.high < 0
-    return not excludes_zero or derive_direction(robust.change, better, margin) is not verdict
+        return not same
+    changed = robust.low > 0 or robust.high < 0
+    second = choose_verdict(robust.change, better, margin, changed=changed, same=same)
+    return second is not verdict
 
 
 def build_reasons(
@@ -292,20 +311,24 @@ def build_reasons(
     half_width: float | None,
     fragile: bool,
     *,
+    changed: bool = False,
     unit: str = "blocks",
 ) -> tuple[str, ...]:
     """Return the reasons for an undecided or fragile verdict.
 
-    `half_width` is a log; `n` counts `unit`.
+    `half_width` is a log; `n` counts `unit`. `changed`: there is a difference, of any size.
     """
     reasons = []
     if n < FEWEST_BLOCKS:
         reasons.append(f"{n} of at least {FEWEST_BLOCKS} {unit}")
     elif verdict is Verdict.INCONCLUSIVE:
-        width = format_percent(as_change(half_width or 0))
+        width, limit = (format_percent(each) for each in (as_change(half_width or 0), margin))
         reasons.append(
-            f"the interval is ±{width} wide: it proves neither a "
-            f"change nor that there is none beyond ±{format_percent(margin)}"
+            f"a real difference, but its size is not decided: the interval is ±{width} wide, and "
+            f"the margin is ±{limit}"
+            if changed
+            else f"the interval is ±{width} wide: it proves neither a change nor that there is "
+            f"none beyond ±{limit}"
         )
     if fragile:
         reasons.append("fragile: the robust estimate leads to another verdict")

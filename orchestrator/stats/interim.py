@@ -1,18 +1,22 @@
 """Interim analyses: the planned block counts at which a comparison may reach a verdict.
 
-The plan and the alpha below keep the error rate of all analyses together below 0.05.
+The plan and the alphas below keep the error rate of all analyses together below 0.05. A part of it
+is kept for later runs of the same commits (`alpha_spending`).
 """
 
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import Comparison, Verdict
 
 #: Clean blocks at which a verdict may be reached.
 INTERIM_BLOCKS = (5, 7, 10, 15, 20)
-#: The alpha of one analysis. All analyses together detect a change that does not exist with a
-#: probability below 0.05. Simulated (tests/stats/test_stopping_rule.py): 0.015 adds up to 0.052
-#: when the noise is so large that nothing else ends a case; 0.0125 adds up to 0.044.
-INTERIM_ALPHA = 0.0125
+_SPENDING = Spending(analyses=len(INTERIM_BLOCKS))
+#: The alphas of one analysis: of a change, and of equivalence. All analyses together detect a
+#: change that does not exist with a probability below 0.04, and call one of just the margin
+#: unimportant with one below 0.05 (`make bench-detection`).
+INTERIM_ALPHA = _SPENDING.alpha
+INTERIM_EQUIVALENCE_ALPHA = _SPENDING.equivalence_alpha
 #: Factor for the p value of the last of several analyses when it is compared with others.
-PENALTY = 4.0
+PENALTY = _SPENDING.penalty
 
 
 def compute_next_analysis(

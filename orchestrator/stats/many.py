@@ -23,9 +23,9 @@ from orchestrator.stats.comparison import (
     Verdict,
     as_change,
     build_reasons,
+    choose_verdict,
     compare_blocks,
     contradicts_verdict,
-    derive_direction,
 )
 from orchestrator.stats.order_effect import (
     UNKNOWN,
@@ -239,11 +239,7 @@ def _derive_verdicts(
     same = (tested.equivalence_p < rules.equivalence_alpha).tolist()
     means = tested.mean.tolist()
     return [
-        derive_direction(as_change(mean), cell.better, cell.margin)
-        if is_changed
-        else Verdict.EQUIVALENT
-        if is_same
-        else Verdict.INCONCLUSIVE
+        choose_verdict(as_change(mean), cell.better, cell.margin, changed=is_changed, same=is_same)
         for cell, mean, is_changed, is_same in zip(cells, means, changed, same, strict=True)
     ]
 
@@ -298,7 +294,14 @@ def _build_comparison(
     fragile = robust is not None and contradicts_verdict(robust, verdict, cell.better, cell.margin)
     return Comparison(
         verdict=verdict,
-        reasons=build_reasons(row.n, verdict, cell.margin, row.half_log, fragile),
+        reasons=build_reasons(
+            row.n,
+            verdict,
+            cell.margin,
+            row.half_log,
+            fragile,
+            changed=row.p_value < rules.alpha,
+        ),
         better=cell.better,
         margin=cell.margin,
         confidence=rules.confidence,

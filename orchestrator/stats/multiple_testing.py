@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
+from orchestrator.stats.alpha_spending import ERROR_RATE, Spending
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.paired import FEWEST_BLOCKS
 
-FALSE_DISCOVERY_RATE = 0.05
 _WORST_FIRST = {verdict: rank for rank, verdict in enumerate(Verdict)}
 #: Verdicts of cases in the order of a report: failures and changes hide no open case, and are
 #: not hidden by one.
@@ -23,7 +24,10 @@ REPORT_ORDER = (
     Verdict.TRIVIAL,
     Verdict.EQUIVALENT,
 )
-_CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
+#: Verdicts that claim a change that matters.
+CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
+_PROOFS = (Verdict.TRIVIAL, Verdict.EQUIVALENT)
+_ONE_RUN = Spending()
 
 #: case, metric
 Cell = tuple[str, str]
@@ -51,7 +55,8 @@ class MatrixVerdict:
     """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each case.
 
     `changed`: cells that are improved or regressed on their own; `survived`: those that remain
-    after the correction. `claim_threshold`: the largest p value with which one more would remain.
+    after the correction. `claim_threshold`: the largest p value, with the penalty of its case, with
+    which one more would remain.
     """
 
     verdict: Verdict
@@ -83,9 +88,7 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def compute_claim_threshold(
-    q_values: Sequence[float | None], rate: float = FALSE_DISCOVERY_RATE
-) -> float:
+def compute_claim_threshold(q_values: Sequence[float | None], rate: float = ERROR_RATE) -> float:
     """Return the largest p value with which one more test would be accepted at this rate."""
     known = [q for q in q_values if q is not None]
     family = max(1, len(known))
@@ -102,16 +105,16 @@ def judge_matrix(
     cases: Mapping[str, Mapping[str, Comparison]],
     *,
     primary: Mapping[str, Collection[str]],
-    false_discovery_rate: float = FALSE_DISCOVERY_RATE,
-    counted: float = 1.0,
+    false_discovery_rate: float = ERROR_RATE,
+    spending: Mapping[str, Spending] = MappingProxyType({}),
 ) -> MatrixVerdict:
     """Judge all cases (case → metric → comparison) by their primary metrics alone.
 
     `primary`: case → its primary metrics.
     A change that does not survive Benjamini–Hochberg over case × primary metric becomes
-    inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
-    of the cases; a case without any primary metric is inconclusive. `counted`: the factor for each
-    p value, `interim.PENALTY` if interim analyses could end the cases early.
+    inconclusive, a trivial one equivalent. A case's verdict is the worst of its primary metrics,
+    the whole verdict the worst of the cases; a case without any primary metric is inconclusive.
+    `spending`: case → the verdicts on its blocks, by default those of one run with fixed rounds.
     """
     compared = {
         (case, metric): comparison
@@ -119,11 +122,19 @@ def judge_matrix(
         for metric, comparison in metrics.items()
         if metric in primary[case]
     }
-    adjusted = adjust([_scale_p_value(comparison, counted) for comparison in compared.values()])
+    spent = {case: spending.get(case, _ONE_RUN) for case in cases}
+    adjusted = adjust(
+        [
+            _scale_p_value(comparison, spent[case].penalty)
+            for (case, _), comparison in compared.items()
+        ]
+    )
     q_values = dict(zip(compared, adjusted, strict=True))
     cells = {
-        cell: _correct_verdict(comparison.verdict, q_values[cell], false_discovery_rate)
-        for cell, comparison in compared.items()
+        (case, metric): _correct_cell(
+            comparison, q_values[case, metric], false_discovery_rate, spent[case]
+        )
+        for (case, metric), comparison in compared.items()
     }
     by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
     for (case, _), verdict in cells.items():
@@ -135,24 +146,40 @@ def judge_matrix(
         cases=verdicts,
         cells=cells,
         q_values=q_values,
-        changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
-        survived=sum(verdict in _CLAIMS for verdict in cells.values()),
-        claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate) / counted,
+        changed=sum(compared[cell].verdict in CLAIMS for cell in cells),
+        survived=sum(verdict in CLAIMS for verdict in cells.values()),
+        claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate),
         headline=headline,
     )
 
 
-def _scale_p_value(comparison: Comparison, counted: float) -> float | None:
+def _scale_p_value(comparison: Comparison, penalty: float) -> float | None:
     """Return None if the cell cannot be a change at any p: it must not count for the others."""
     if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
         return None
-    return min(1.0, counted * comparison.p_value)
+    return min(1.0, penalty * comparison.p_value)
 
 
-def _correct_verdict(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:
-    if verdict in _CLAIMS and q_value is not None and q_value > rate:
+def _correct_cell(
+    comparison: Comparison, q_value: float | None, rate: float, spent: Spending
+) -> Verdict:
+    verdict = comparison.verdict
+    unproven = (comparison.equivalence_p or 0.0) >= spent.equivalence_alpha
+    if verdict in _PROOFS and unproven:
         return Verdict.INCONCLUSIVE
-    return verdict
+    return correct_verdict(verdict, is_certain=q_value is None or q_value <= rate)
+
+
+def correct_verdict(verdict: Verdict, *, is_certain: bool) -> Verdict:
+    """Return the verdict of one among many; `is_certain`: its difference is also significant there.
+
+    Without that, a change may be chance, and a trivial one is only known to be within the margin.
+    """
+    if is_certain:
+        return verdict
+    if verdict is Verdict.TRIVIAL:
+        return Verdict.EQUIVALENT
+    return Verdict.INCONCLUSIVE if verdict in CLAIMS else verdict
 
 
 def build_headline(

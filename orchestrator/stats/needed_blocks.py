@@ -1,8 +1,8 @@
 """The number of blocks that will probably decide a comparison, by its decision rule.
 
-A comparison is decided when it shows a change or proves equivalence (see `compare_blocks`). The
-blocks that it has remain. Further ones are predicted from their mean and noise, and from how well
-the mean is known.
+A comparison is decided when it shows a change beyond the margin, or proves that any is within it
+(see `compare_blocks`). The blocks that it has remain. Further ones are predicted from their mean
+and noise, and from how well the mean is known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,19 +21,20 @@ Floats = NDArray[np.float64]
 
 #: The probability of a decision with the estimated number of blocks.
 POWER = 0.8
+#: With fewer blocks than these odds need, a comparison most likely stays open.
+EVEN_ODDS = 0.5
 #: Quantiles of the noise that will be measured.
 _SHARES = (np.arange(16) + 0.5) / 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRule:
-    """The alphas of a change, of a change beyond the margin, and of equivalence.
+    """The alphas of a change beyond the margin, and of equivalence.
 
-    A change beyond the margin must also hold among all comparisons of a table: `claim_alpha` is
-    the largest p value that does.
+    A change must also hold among all comparisons of a table: `claim_alpha` is the largest p value
+    that does.
     """
 
-    alpha: float = ALPHA
     claim_alpha: float = ALPHA
     equivalence_alpha: float = EQUIVALENCE_ALPHA
 
@@ -48,9 +49,9 @@ class _Measured(NamedTuple):
 
 
 def estimate_needed_blocks(
-    comparisons: Sequence[Comparison], rule: DecisionRule
+    comparisons: Sequence[Comparison], rule: DecisionRule, power: float = POWER
 ) -> list[int | None]:
-    """Return for each comparison the total blocks that decide it with a probability of POWER.
+    """Return for each comparison the total blocks that decide it with a probability of `power`.
 
     At least one more than it has, and FEWEST_BLOCKS. If MOST_BLOCKS further ones do not suffice,
     one more than these. None for unpaired sides, and if a value has no ratio.
@@ -62,7 +63,7 @@ def estimate_needed_blocks(
         at for at, each in enumerate(comparisons) if each.paired and each.half_width is not None
     ]
     if places:
-        found = _search(_read([comparisons[at] for at in places]), rule)
+        found = _search(_read([comparisons[at] for at in places]), rule, power)
         for at, blocks in zip(places, found.tolist(), strict=True):
             needed[at] = blocks
     return needed
@@ -92,13 +93,13 @@ def _read(comparisons: Sequence[Comparison]) -> _Measured:
     return _Measured(blocks, mean, np.maximum(sigma, ROUNDING), margin)
 
 
-def _search(measured: _Measured, rule: DecisionRule) -> NDArray[np.int64]:
+def _search(measured: _Measured, rule: DecisionRule, power: float) -> NDArray[np.int64]:
     """Find the fewest blocks by bisection: the probability grows with the blocks."""
     least = np.maximum(measured.blocks + 1, FEWEST_BLOCKS)
     low, high = least - 1, measured.blocks + MOST_BLOCKS + 1
     while (high - low > 1).any():
         middle = np.clip(np.floor((low + high) / 2), least, high)
-        enough = _predict_decision(middle, measured, rule) >= POWER
+        enough = _predict_decision(middle, measured, rule) >= power
         low = np.where(enough, low, np.minimum(middle, high - 1))
         high = np.where(enough, middle, high)
     return high.astype(np.int64)
@@ -107,9 +108,7 @@ def _search(measured: _Measured, rule: DecisionRule) -> NDArray[np.int64]:
 def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) -> Floats:
     """Return the probability that each comparison is decided with `total` blocks."""
     # Rows are comparisons, columns are quantiles of the noise that will be measured.
-    change, claim, same = (
-        each * measured.sigma[:, None] for each in _compute_distances(total, rule)
-    )
+    claim, same = (each * measured.sigma[:, None] for each in _compute_distances(total, rule))
     low, high = np.log1p(-measured.margin)[:, None], np.log1p(measured.margin)[:, None]
     mean = measured.mean[:, None]
     # The mean of all blocks differs from that of the present ones: the further blocks have noise,
@@ -117,18 +116,16 @@ def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) ->
     more = (total - measured.blocks) / (total * measured.blocks)
     spread = (measured.sigma * np.sqrt(more))[:, None]
 
-    def predict_mean(start: Floats, end: Floats) -> Floats:
+    def predict_mean(start: Floats | float, end: Floats | float) -> Floats:
         """Return the probability that the mean of all blocks is between these."""
         share = ndtr((end - mean) / spread) - ndtr((start - mean) / spread)
         return np.asarray(np.maximum(0.0, share))
 
-    # A mean within the margin is undecided if it shows neither a change nor equivalence.
-    start, end = np.maximum(-change, low), np.minimum(change, high)
-    within = predict_mean(start, end) - predict_mean(
-        np.maximum(start, low + same), np.minimum(end, high - same)
+    beyond = predict_mean(-np.inf, np.minimum(low, -claim)) + predict_mean(
+        np.maximum(high, claim), np.inf
     )
-    beyond = predict_mean(-claim, low) + predict_mean(high, claim)
-    return np.asarray(1.0 - (within + beyond).mean(axis=1))
+    within = predict_mean(low + same, high - same)
+    return np.asarray((beyond + within).mean(axis=1))
 
 
 def _compute_distances(total: Floats, rule: DecisionRule) -> Iterator[Floats]:
@@ -139,5 +136,5 @@ def _compute_distances(total: Floats, rule: DecisionRule) -> Iterator[Floats]:
     each_total, places = np.unique(total, return_inverse=True)
     degrees = (each_total - 1)[:, None]
     errors = np.sqrt(chdtri(degrees, 1 - _SHARES) / degrees / each_total[:, None])
-    for alpha in (rule.alpha / 2, rule.claim_alpha / 2, rule.equivalence_alpha):
+    for alpha in (rule.claim_alpha / 2, rule.equivalence_alpha):
         yield (stdtrit(degrees, 1 - alpha) * errors)[places]

@@ -10,17 +10,21 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.block_outcomes import has_too_many_excluded
-from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
 from orchestrator.stats.interim import (
     INTERIM_ALPHA,
     INTERIM_BLOCKS,
+    INTERIM_EQUIVALENCE_ALPHA,
     PENALTY,
     find_analysis_after,
 )
 from orchestrator.stats.multiple_testing import (
+    CLAIMS,
     adjust,
     compute_claim_threshold,
+    correct_verdict,
     find_worst_verdict,
 )
 from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
@@ -32,8 +36,6 @@ SCREEN_P = 0.1
 TYPICAL_BLOCKS = 10
 
 Case = TypeVar("Case", bound=Hashable)
-
-_CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +127,8 @@ def estimate_blocks_left(
 
 def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
     obstacles = [_find_obstacle(each, bound) for each in seen.comparisons]
-    verdict = find_worst_verdict(each.verdict for each in seen.comparisons)
+    verdicts = [_correct_trivial(each, bound) for each in seen.comparisons]
+    verdict = find_worst_verdict(verdicts)
     blocked = [at for at, why in enumerate(obstacles) if why]
     obstacle = _explain_too_many_excluded(seen) or next((why for why in obstacles if why), "")
     if not seen.comparisons:
@@ -135,7 +138,7 @@ def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
         decided=decided,
         futile=screen and not decided and _is_futile(seen),
         verdict=verdict,
-        cell=blocked[0] if blocked else _find_worst_cell(seen.comparisons, verdict),
+        cell=blocked[0] if blocked else _find_worst_cell(seen.comparisons, verdicts, verdict),
         needed_blocks=None if decided else _estimate_needed(seen, obstacles, bound),
         obstacle=obstacle,
     )
@@ -153,7 +156,7 @@ def _find_obstacle(cell: Comparison, bound: float) -> str:
         return "; ".join(cell.reasons) or "nothing is proven yet"
     if cell.fragile:
         return "the robust estimate leads to another verdict"
-    if cell.verdict in _CLAIMS and (cell.p_value or 0.0) > bound:
+    if cell.verdict in CLAIMS and (cell.p_value or 0.0) > bound:
         return "among so many cases a change of this size may be chance"
     return ""
 
@@ -162,14 +165,35 @@ def _is_futile(seen: CaseData) -> bool:
     return seen.blocks >= SCREEN_BLOCKS and min(seen.p_values, default=1.0) >= SCREEN_P
 
 
-def _find_worst_cell(cells: Sequence[Comparison], verdict: Verdict) -> int | None:
-    places = [at for at, cell in enumerate(cells) if cell.verdict is verdict]
+def _correct_trivial(cell: Comparison, bound: float) -> Verdict:
+    """Return the verdict of the cell; whether a claim holds is the question of `_find_obstacle`."""
+    is_certain = cell.verdict in CLAIMS or (cell.p_value or 0.0) <= bound
+    return correct_verdict(cell.verdict, is_certain=is_certain)
+
+
+def _find_worst_cell(
+    cells: Sequence[Comparison], verdicts: Sequence[Verdict], verdict: Verdict
+) -> int | None:
+    places = [at for at, each in enumerate(verdicts) if each is verdict]
     return max(places, key=lambda at: abs(cells[at].change or 0.0), default=None)
 
 
 def _estimate_needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
-    rule = DecisionRule(alpha=INTERIM_ALPHA, claim_alpha=min(INTERIM_ALPHA, bound))
+    rule = _build_next_rule(seen.blocks, bound)
     cells = zip(seen.comparisons, obstacles, strict=True)
     needed = estimate_needed_blocks([cell for cell, obstacle in cells if obstacle], rule)
     known = [each for each in needed if each is not None]
     return max(*known, seen.blocks + 1) if known else None
+
+
+def _build_next_rule(blocks: int, bound: float) -> DecisionRule:
+    """Return the rule of the next analysis, or of another run after the last one."""
+    if find_analysis_after(blocks) is not None:
+        return DecisionRule(
+            claim_alpha=min(INTERIM_ALPHA, bound), equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA
+        )
+    following = Spending().after_another_run()
+    return DecisionRule(
+        claim_alpha=min(ALPHA, bound * PENALTY / following.penalty),
+        equivalence_alpha=following.equivalence_alpha,
+    )

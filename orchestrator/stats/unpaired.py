@@ -26,6 +26,7 @@ from orchestrator.stats.comparison import (
     build_reasons,
     check_parameters,
     derive_verdict,
+    is_changed,
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, compute_mean_test
 
@@ -106,7 +107,10 @@ def _judge_runs(
     test = _test_means(known, before, after)
     verdict = derive_verdict(test, known.better, alpha, equivalence_alpha)
     half_width = test.half_width or 0.0
-    why = build_reasons(test.n, verdict, known.margin, half_width, False, unit="trials")
+    changed = is_changed(test, alpha)
+    why = build_reasons(
+        test.n, verdict, known.margin, half_width, False, changed=changed, unit="trials"
+    )
     return replace(
         known,
         verdict=verdict,

@@ -12,6 +12,7 @@ from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.interim import (
     INTERIM_ALPHA,
     INTERIM_BLOCKS,
+    INTERIM_EQUIVALENCE_ALPHA,
     compute_next_analysis,
 )
 from orchestrator.stats.many import ComparisonInput, compare_many
@@ -32,6 +33,7 @@ class Comparisons:
     effect: float
     regressed: float
     changed: float
+    trivial: float
     equivalent: float
     blocks: float
 
@@ -54,6 +56,7 @@ def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -
         effect=effect,
         regressed=verdicts[Verdict.REGRESSED] / number,
         changed=sum(verdicts[verdict] for verdict in CHANGED) / number,
+        trivial=verdicts[Verdict.TRIVIAL] / number,
         equivalent=verdicts[Verdict.EQUIVALENT] / number,
         blocks=sum(end.blocks for end in ends) / number,
     )
@@ -81,7 +84,9 @@ def compare_until_decided(
             )
             for at in open_
         ]
-        results = compare_many(cells, alpha=INTERIM_ALPHA)
+        results = compare_many(
+            cells, alpha=INTERIM_ALPHA, equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA
+        )
         ends.update(zip(open_, results, strict=True))
         open_ = [at for at in open_ if compute_next_analysis(ends[at]) is not None]
     return [ends[at] for at in range(len(before))]

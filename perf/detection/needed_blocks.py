@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.needed_blocks import (
+    EVEN_ODDS,
     POWER,
     DecisionRule,
     estimate_needed_blocks,
@@ -47,8 +48,9 @@ class NeededBlocks:
 
     `as_measured`: the estimated total is within FACTOR of the number really needed with the change
     and the noise that the blocks show. `right`: the same with the true ones; the others are too
-    `low` or too `high`. `decided`: true continuations that are decided with the estimated number.
-    `out_of_reach`: estimates above what a run may have.
+    `low` or too `high`. `decided`: true continuations that are decided with the estimated number,
+    and `decided_even` with the number for even odds. `out_of_reach`: estimates above what a run
+    may have.
     """
 
     present: int
@@ -58,6 +60,7 @@ class NeededBlocks:
     low: float
     high: float
     decided: float
+    decided_even: float
     out_of_reach: float
 
 
@@ -68,6 +71,7 @@ class _Estimate:
     measured: float
     true: float
     decided: float
+    decided_even: float | None
     out_of_reach: bool
 
 
@@ -92,6 +96,9 @@ def _summarise(present: int, estimates: Sequence[_Estimate]) -> NeededBlocks:
         low=float((true < 1 / FACTOR).mean()),
         high=float((true > FACTOR).mean()),
         decided=float(np.mean([each.decided for each in estimates if not each.out_of_reach])),
+        decided_even=float(
+            np.mean([each.decided_even for each in estimates if each.decided_even is not None])
+        ),
         out_of_reach=float(np.mean([each.out_of_reach for each in estimates])),
     )
 
@@ -105,8 +112,10 @@ def _simulate(rng: np.random.Generator, number: int, present: int) -> Iterator[_
             continue
         comparisons = [_compare(each) for each in open_]
         needed = estimate_needed_blocks(comparisons, rule)
-        for each, comparison, total in zip(open_, comparisons, needed, strict=True):
+        even = estimate_needed_blocks(comparisons, rule, EVEN_ODDS)
+        for each, comparison, total, fewer in zip(open_, comparisons, needed, even, strict=True):
             assert total is not None
+            assert fewer is not None
             seen = _continue(rng, each, float(each.mean()), float(each.std(ddof=1)), rule)
             true = _continue(rng, each, mean, sigma, rule)
             out_of_reach = is_out_of_reach(comparison, total)
@@ -114,6 +123,9 @@ def _simulate(rng: np.random.Generator, number: int, present: int) -> Iterator[_
                 measured=_compute_ratio(present, total, seen, out_of_reach=out_of_reach),
                 true=_compute_ratio(present, total, true, out_of_reach=out_of_reach),
                 decided=float(true[total - present - 1]),
+                decided_even=None
+                if is_out_of_reach(comparison, fewer)
+                else float(true[fewer - present - 1]),
                 out_of_reach=out_of_reach,
             )
 
@@ -163,9 +175,8 @@ def find_decided(
     degrees = np.maximum(blocks - 1, 1)
     errors = np.sqrt(np.maximum(squares, 0.0) / degrees / blocks)
     low, high = math.log1p(-margin), math.log1p(margin)
-    within = (means >= low) & (means <= high)
-    alphas = np.where(within, rule.alpha, rule.claim_alpha)
-    changed = np.abs(means) > stdtrit(degrees, 1 - alphas / 2) * errors
+    beyond = (means < low) | (means > high)
+    changed = beyond & (np.abs(means) > stdtrit(degrees, 1 - rule.claim_alpha / 2) * errors)
     reach = stdtrit(degrees, 1 - rule.equivalence_alpha) * errors
     same = (means - reach > low) & (means + reach < high)
     return np.asarray((changed | same) & (blocks >= FEWEST_BLOCKS))

@@ -5,11 +5,14 @@ import pytest
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.comparisons.evidence import load_latency_detail
+from orchestrator.comparisons.exclusions import load_shared_runs
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import load_measured_commits
+from orchestrator.comparisons.spending import load_spending
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.histories.histories import load_case_history
 from orchestrator.runs.models import Run, Trial
+from orchestrator.stats.alpha_spending import Spending
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -18,6 +21,8 @@ from tests.support.factories import (
     make_run,
     record_again,
 )
+
+RATES = [1000, 947]
 
 
 def measure(personas: Personas, commits: list[Commit], rates: list[float]) -> None:
@@ -56,6 +61,50 @@ def test_blocks_with_interim_analyses_are_weaker_evidence(
     Run.objects.update(until="decided")
     looked = compare(personas, commits[0], commits[1])
     assert (looked.verdict, looked.survived) == ("inconclusive", 0)
+
+
+def test_blocks_of_two_runs_are_weaker_evidence_than_those_of_one(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    """The values are the same, but the second run was started when the first was known."""
+    one, other = commits[:2], commits[1:3]
+    finish_run(make_run(personas.alice, [each.sha for each in one], rounds=10), RATES, wobble=0.02)
+    for _ in range(2):
+        run = make_run(personas.alice, [each.sha for each in other], rounds=5)
+        finish_run(run, RATES, wobble=0.02)
+    once, twice = compare(personas, *one), compare(personas, *other)
+    first, second = once.cases[0].metrics[0], twice.cases[0].metrics[0]
+    assert first.blocks == second.blocks == 10
+    assert first.p_value == pytest.approx(second.p_value)
+    assert 0.005 < (first.p_value or 0) < 0.015
+    assert (once.verdict, twice.verdict) == ("regressed", "inconclusive")
+    assert (first.q_value or 0) * 8 == pytest.approx(second.q_value)
+    alone = compare_commits(
+        personas.alice,
+        benchmark=Benchmark.objects.get(),
+        baseline=other[0],
+        contender=other[1],
+        run=run,
+    )
+    assert alone.cases[0].metrics[0].blocks == 5
+
+
+def test_only_runs_that_allow_a_verdict_spend_alpha(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    shas, benchmark = [commit.sha for commit in commits[:2]], Benchmark.objects.get()
+    for rounds, until, expected in (
+        (3, "rounds", Spending()),
+        (5, "rounds", Spending()),
+        (5, "decided", Spending(runs=2, analyses=5)),
+        (2, "rounds", Spending(runs=3)),
+    ):
+        run = finish_run(make_run(personas.alice, shas, rounds=rounds), RATES)
+        Run.objects.filter(pk=run.pk).update(until=until)
+        case = compare(personas, commits[0], commits[1]).cases[0].source
+        assert case is not None
+        runs = load_shared_runs(benchmark, commits[0], commits[1])
+        assert load_spending(runs, [case]) == {"0": expected}
 
 
 def test_swapping_the_sides_swaps_the_sign(personas: Personas, commits: list[Commit]) -> None:

@@ -192,7 +192,7 @@ def test_a_case_that_no_run_can_decide_is_commented(world: PullRequestWorld) -> 
     finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
     world.follow(LOOK_EVERY)
 
-    assert "1 needs more blocks than a run may have." in world.posted_comment
+    assert "1 may stay open, even with another run." in world.posted_comment
     assert "A decision would take" not in world.posted_comment
 
 

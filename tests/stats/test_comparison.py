@@ -44,6 +44,18 @@ def test_each_change_has_its_verdict(change, better, verdict):
     assert compare(*pair(change, 10), better).verdict == verdict
 
 
+@pytest.mark.parametrize("change", [0.025, -0.025])
+def test_a_real_difference_of_open_size_is_not_decided(change):
+    """Its interval reaches beyond the margin, so nothing proves that it is small."""
+    result = compare(*pair(change, 10, noise=[2 * noise for noise in NOISE]))
+    assert result.p_value < 0.001
+    assert abs(result.change) < 0.03 < max(abs(result.low), abs(result.high))
+    assert result.verdict == Verdict.INCONCLUSIVE
+    assert result.reasons[0].startswith("a real difference, but its size is not decided")
+    longer = compare(*pair(change, 60, noise=[2 * noise for noise in NOISE]))
+    assert longer.verdict == Verdict.TRIVIAL
+
+
 def test_a_noisy_comparison_is_inconclusive():
     result = compare(*pair(0.0, 10, noise=[40 * noise for noise in NOISE]))
     assert result.verdict == Verdict.INCONCLUSIVE
@@ -146,8 +158,7 @@ def test_the_verdict_never_contradicts_the_values(drawn, better):
         assert (result.verdict == Verdict.IMPROVED) == ((result.change > 0) == (better == "higher"))
     if result.verdict == Verdict.TRIVIAL:
         assert result.p_value < 0.015
-        assert abs(result.change) <= 0.03
-    if result.verdict == Verdict.EQUIVALENT:
+    if result.verdict in (Verdict.TRIVIAL, Verdict.EQUIVALENT):
         assert result.equivalence_p < 0.02
         assert -0.03 < result.low <= result.high < 0.03
 

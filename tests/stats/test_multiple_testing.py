@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.multiple_testing import adjust, find_worst_verdict, judge_matrix
 
@@ -134,6 +135,29 @@ def test_a_p_value_after_interim_analyses_is_adjusted():
     }
     once = judge_matrix(cases, primary=RATE)
     assert once.cases["one"] == Verdict.REGRESSED
-    often = judge_matrix(cases, primary=RATE, counted=4.0)
+    often = judge_matrix(cases, primary=RATE, spending={"one": Spending(analyses=5)})
     assert often.cases["one"] == Verdict.INCONCLUSIVE
-    assert often.q_values["one", "rate"] == pytest.approx(4 * once.q_values["one", "rate"])
+    assert often.q_values["one", "rate"] == pytest.approx(5 * once.q_values["one", "rate"])
+
+
+def test_a_later_run_needs_more_evidence_for_each_verdict():
+    cases = {
+        "changed": {"rate": compare_shifted(-0.05, spread=3)},
+        "equal": {"rate": compare_shifted(0.0, spread=2.5)},
+        "sure": {"rate": compare_shifted(0.0)},
+    }
+    once = judge_matrix(cases, primary=RATE)
+    assert once.cases == {"changed": "regressed", "equal": "equivalent", "sure": "equivalent"}
+    later = judge_matrix(cases, primary=RATE, spending=dict.fromkeys(cases, Spending(runs=4)))
+    assert later.cases == {"changed": "inconclusive", "equal": "inconclusive", "sure": "equivalent"}
+
+
+def test_a_trivial_change_that_may_be_chance_is_only_equivalent():
+    small = compare_shifted(0.01, spread=0.9)
+    assert small.verdict == Verdict.TRIVIAL
+    alone = judge_matrix({"lone": {"rate": small}}, primary=RATE)
+    assert alone.cases["lone"] == Verdict.TRIVIAL
+    quiet = {f"case {number}": {"rate": compare_shifted(0.0)} for number in range(60)}
+    among = judge_matrix({"lone": {"rate": small}, **quiet}, primary=RATE)
+    assert among.cases["lone"] == Verdict.EQUIVALENT
+    assert among.headline.verdict == Verdict.EQUIVALENT

@@ -1,13 +1,13 @@
 """The estimated number of blocks decides most comparisons, and is never above that of a run."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.needed_blocks import (
+    EVEN_ODDS,
     DecisionRule,
     estimate_needed_blocks,
     is_out_of_reach,
@@ -46,9 +46,7 @@ def decide(rng, present, total, mean, sigma, rule):
 
 
 @pytest.mark.parametrize("claim_alpha", [0.015, 0.0005])
-@pytest.mark.parametrize(
-    ("change", "sigma"), [(0.0, 0.04), (0.012, 0.03), (0.03, 0.05), (0.05, 0.07)]
-)
+@pytest.mark.parametrize(("change", "sigma"), [(0.0, 0.04), (0.012, 0.03), (0.06, 0.07)])
 def test_four_in_five_are_decided_if_the_measured_change_and_noise_are_right(
     change, sigma, claim_alpha
 ):
@@ -62,11 +60,19 @@ def test_four_in_five_are_decided_if_the_measured_change_and_noise_are_right(
     assert decide(rng, present, max(11, round(total / 1.5)), mean, noise, rule) <= 0.8
 
 
-def test_neighbouring_cases_have_similar_numbers():
-    """Near the margin a change itself is soon proven, so the distance to it does not matter."""
-    needed = [estimate(change, 0.04) for change in np.arange(0.0, 0.04, 0.002)]
-    assert max(max(a, b) / min(a, b) for a, b in pairwise(needed)) < 1.35
-    assert max(needed) < 3 * min(needed)
+def test_the_closer_to_the_margin_the_more_blocks_are_needed():
+    below = [estimate(change, 0.03) for change in (0.0, 0.01, 0.015, 0.02, 0.025)]
+    above = [estimate(change, 0.03) for change in (0.035, 0.04, 0.05, 0.07)]
+    assert below == sorted(below)
+    assert above == sorted(above, reverse=True)
+
+
+@pytest.mark.parametrize("change", [0.029, 0.03, 0.031])
+def test_a_change_next_to_the_margin_will_most_likely_stay_open(change):
+    result = compare(change, 0.03)
+    (needed,) = estimate_needed_blocks([result], ALONE)
+    assert result.p_value < 0.015
+    assert is_out_of_reach(result, needed)
 
 
 def test_more_noise_and_more_tests_need_more_blocks():
@@ -88,6 +94,13 @@ def test_more_than_a_run_has_is_out_of_reach():
     assert needed == 10 + MOST_BLOCKS + 1
     assert is_out_of_reach(result, needed)
     assert not is_out_of_reach(result, needed - 1)
+
+
+def test_even_odds_need_fewer_blocks():
+    result = compare(0.01, 0.05)
+    (probable,) = estimate_needed_blocks([result], ALONE)
+    (even,) = estimate_needed_blocks([result], ALONE, EVEN_ODDS)
+    assert 10 < even < probable < 10 + MOST_BLOCKS
 
 
 def test_a_clear_change_needs_only_the_fewest_blocks():

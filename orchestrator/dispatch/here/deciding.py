@@ -111,7 +111,7 @@ class InterimAnalyses:
         elif decision.needed_blocks is not None:
             more = decision.needed_blocks - seen.data.blocks
             message += (
-                f"; {MOST_BLOCKS} more blocks would not decide it"
+                f"; it may stay open, even with {MOST_BLOCKS} more blocks"
                 if more > MOST_BLOCKS
                 else f"; about {decision.needed_blocks} blocks would decide it"
             )

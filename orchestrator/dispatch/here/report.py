@@ -22,11 +22,13 @@ from orchestrator.comparisons.report import CaseName, ComparisonReport, HostName
 from orchestrator.comparisons.same_builds import IdentifiedBuild, build_same_build_notes
 from orchestrator.comparisons.selection import Selection, build_selection
 from orchestrator.comparisons.sides import Side
+from orchestrator.comparisons.spending import count_analyses
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
 from orchestrator.loadtools.metrics import choose_deciding_metrics, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
-from orchestrator.runs.models import Trial, Until, Variant
+from orchestrator.runs.models import Trial, Variant
+from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.summary import summarise
 
 NOT_CARRIED_OUT = MeasuredTrial(failure="not carried out")
@@ -59,7 +61,9 @@ def _compare_commits(
     sides = Side(commit=baseline.commit), Side(commit=contender.commit)
     selection = _select_cases(rows, results, sides)
     spec = StoredSpec(rows.spec)
-    judged = judge_cases(selection, Mismatches(), (spec, spec), interim=rows.until != Until.ROUNDS)
+    spending = Spending(analyses=count_analyses(rows.until))
+    spent = {str(index): spending for index in range(len(selection.cases))}
+    judged = judge_cases(selection, Mismatches(), (spec, spec), spent)
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()

@@ -104,12 +104,16 @@ class MetricRow:
 
     @property
     def needed(self) -> str:
-        """Return how many more blocks would probably decide the metric; empty if unknown."""
-        more = self.metric.more_blocks
-        if more is not None:
-            return f"{format_more_blocks(more)} would probably decide"
-        known = self.metric.needed_blocks is not None
-        return f"{format_more_blocks(MAX_ROUNDS)} would not decide" if known else ""
+        """Return how many more blocks may decide the metric; empty if unknown."""
+        more, even = self.metric.more_blocks, self.metric.more_blocks_for_even_odds
+        if self.metric.needed_blocks is None:
+            return ""
+        if even is None:
+            return "will most likely stay open"
+        if more is None:
+            return f"may stay open: {format_more_blocks(even)} would decide it with even odds"
+        odds = f" ({even} with even odds)" if even < more else ""
+        return f"{format_more_blocks(more)} would probably decide{odds}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +141,8 @@ class CaseView:
 class MoreBlocks:
     """The blocks that would probably decide the open cases, with the query of a run's form.
 
-    `cases`: those that these blocks can decide. `out_of_reach`: those that need more than
-    `most_blocks`, which is what one run has.
+    `cases`: those that these blocks can decide. `out_of_reach`: those that `most_blocks`, which is
+    what one run has, would probably not decide.
     """
 
     most_blocks: ClassVar[int] = MAX_ROUNDS
@@ -324,7 +328,7 @@ def _build_remark(case: CaseComparison) -> str:
         time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
         remarks.append(f"{format_more_blocks(case.missing_blocks)}{time}")
     elif case.out_of_reach:
-        remarks.append(f"more than {MAX_ROUNDS} further blocks")
+        remarks.append("may stay open")
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:

@@ -175,18 +175,27 @@ def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client)
     text = get_text(page)
     row = get_text(element(page, "table.compared > tbody > tr:not(.detail)"))
 
-    assert "? inconclusive more than 100 further blocks" in row
-    assert "1 open case needs more than 100 further blocks, which no run has" in text
+    assert "? inconclusive may stay open" in row
+    assert "1 case may stay open, even with 100 further blocks" in text
     assert "Measure 100 more" not in text
-    assert "100 more blocks would not decide" in text
+    assert "will most likely stay open" in text
     assert "in about" not in text
+
+
+def test_more_blocks_are_shown_with_their_odds(world: World, alice: Client) -> None:
+    noisy = finish_run(make_run(world.alice, world.shas[:2], rounds=5), [1000, 1000], wobble=0.01)
+    text = get_text(_page(alice, world, contender=world.shas[1], run=str(noisy.pk)))
+    match = re.search(r"(\d+) more blocks would probably decide \((\d+) with even odds\)", text)
+    assert match is not None
+    more, even = map(int, match.groups())
+    assert 1 <= even < more <= 100
 
 
 def test_the_time_of_more_blocks_is_that_of_all_cases_in_one_run(world: World) -> None:
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
     make_definition(world.alice, world.project, slug="two", source=source)
     run = make_run(world.alice, world.shas[:2], benchmark="two", rounds=7)
-    finish_run(run, [1000, 1000], wobble=0.02, factors={"connections 8": 1.05})
+    finish_run(run, [1000, 1000], wobble=0.012, factors={"connections 8": 1.05})
     report = compare_commits(
         world.alice,
         benchmark=run.definition.benchmark,

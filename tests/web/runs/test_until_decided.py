@@ -97,7 +97,7 @@ def test_blocks_that_will_be_excluded_are_counted_as_needed(world: World, alice:
     (status,) = load_case_statuses(run)
     assert status.more_blocks is None
     assert status.text.endswith(
-        "100 more blocks would not decide it: use a quieter host or a longer load"
+        "it may stay open, even with 100 more blocks: use a quieter host or a longer load"
     )
 
 

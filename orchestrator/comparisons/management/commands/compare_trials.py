@@ -16,7 +16,11 @@ from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.measurements.command_files import read_command_file
 from orchestrator.measurements.number_files import TrialsFile, parse_trials_file
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.interim import INTERIM_ALPHA, compute_next_analysis
+from orchestrator.stats.interim import (
+    INTERIM_ALPHA,
+    INTERIM_EQUIVALENCE_ALPHA,
+    compute_next_analysis,
+)
 from orchestrator.stats.multiple_testing import find_worst_verdict
 from orchestrator.stats.needed_blocks import (
     DecisionRule,
@@ -57,6 +61,7 @@ def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
             better=each.better,
             margin=each.margin,
             alpha=INTERIM_ALPHA,
+            equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA,
         )
         for key, each in trials.items()
     }
@@ -84,6 +89,6 @@ def _estimate_needed_blocks(comparison: Comparison) -> int | None:
     """Return None for a decided comparison, and if no run has enough blocks."""
     if comparison.verdict is not Verdict.INCONCLUSIVE:
         return None
-    rule = DecisionRule(alpha=INTERIM_ALPHA, claim_alpha=INTERIM_ALPHA)
+    rule = DecisionRule(claim_alpha=INTERIM_ALPHA, equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA)
     (needed,) = estimate_needed_blocks([comparison], rule)
     return None if needed is None or is_out_of_reach(comparison, needed) else needed
