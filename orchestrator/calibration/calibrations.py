@@ -72,7 +72,8 @@ def _load_readings(run: Run) -> Readings:
     readings: Readings = defaultdict(dict)
     for case, group in sorted(pairs.items()):
         for key in spec.list_case_metrics(parameters[case]):
-            noise = estimate_noise(list(_iterate_differences(group, values, key)))
+            differences = list(_iterate_differences(group, values, key))
+            noise = estimate_noise(differences, excluded=run.rounds // 2 - len(differences))
             if noise is not None:
                 readings[case][key] = asdict(noise)
     return dict(readings)

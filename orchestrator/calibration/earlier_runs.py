@@ -15,8 +15,8 @@ from orchestrator.stats.noise import Noise, estimate_noise
 #: The most trials of a benchmark on a host that are read, newest first.
 MOST_TRIALS = 4_000
 
-#: Case key and round → variant → trial, of one job.
-Blocks = dict[tuple[UUID, str, int], dict[int, UUID]]
+#: Job, case key and round → variant → trial; None if the trial failed or is invalid.
+Blocks = dict[tuple[UUID, str, int], dict[int, UUID | None]]
 
 
 def load_earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[str, Noise]:
@@ -27,38 +27,41 @@ def load_earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[st
     used; jobs from before the host's last change are not.
     """
     blocks = _load_blocks(host, benchmark)
-    values = load_values([trial for pair in blocks.values() for trial in pair.values()], [metric])
-    ratios: dict[str, dict[UUID, list[float]]] = defaultdict(lambda: defaultdict(list))
+    trials = [trial for pair in blocks.values() for trial in pair.values() if trial is not None]
+    values = load_values(trials, [metric])
+    ratios: dict[str, dict[UUID, list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for (job, case, _), pair in blocks.items():
         first, second = (values.get(pair.get(at), {}).get(metric, 0.0) for at in (0, 1))  # type: ignore[arg-type]
-        if first > 0 and second > 0:
-            ratios[case][job].append(math.log(second / first))
+        usable = first > 0 and second > 0
+        ratios[case][job].append(math.log(second / first) if usable else None)
     return {
         case: noise for case, jobs in ratios.items() if (noise := _select_newest(jobs)) is not None
     }
 
 
-def _select_newest(jobs: dict[UUID, list[float]]) -> Noise | None:
-    """Jobs come newest first."""
-    return next(
-        (noise for each in jobs.values() if (noise := estimate_noise(each)) is not None), None
-    )
+def _select_newest(jobs: dict[UUID, list[float | None]]) -> Noise | None:
+    """Jobs come newest first; None is an excluded round."""
+    return next((noise for each in jobs.values() if (noise := _estimate(each)) is not None), None)
+
+
+def _estimate(ratios: list[float | None]) -> Noise | None:
+    known = [ratio for ratio in ratios if ratio is not None]
+    return estimate_noise(known, excluded=len(ratios) - len(known))
 
 
 def _load_blocks(host: Host, benchmark: Benchmark) -> Blocks:
     trials = Trial.objects.filter(
         host=host,
         case__benchmark=benchmark,
-        state=TrialState.MEASURED,
-        validity__in=COUNTED_VALIDITIES,
+        state__in=[TrialState.MEASURED, TrialState.FAILED],
         variant__position__lte=1,
     )
     if (change := load_host_changes(host).last()) is not None:
         trials = trials.filter(started_at__gte=change.at)
     rows = trials.order_by("-job__created_at", "job_id", "round").values_list(
-        "job_id", "case__key", "round", "variant__position", "pk"
+        "job_id", "case__key", "round", "variant__position", "pk", "validity"
     )
     blocks: Blocks = defaultdict(dict)
-    for job, case, number, variant, trial in rows[:MOST_TRIALS]:
-        blocks[job, case, number][variant] = trial
+    for job, case, number, variant, trial, validity in rows[:MOST_TRIALS]:
+        blocks[job, case, number][variant] = trial if validity in COUNTED_VALIDITIES else None
     return blocks

@@ -1,12 +1,12 @@
 """Forecast which changes a planned run can detect on its hosts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
 from orchestrator.calibration.models import Calibration
-from orchestrator.calibration.resolution import group_by_first_metric
+from orchestrator.calibration.resolution import count_primary_metrics, group_by_first_metric
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
     list_sensitivities,
@@ -18,7 +18,7 @@ from orchestrator.loadtools.metrics import Metric
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
+from orchestrator.stats.power import compute_smallest_change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,19 +35,23 @@ def forecast_resolution(plan: RunPlan) -> list[Forecast]:
     targets = [roles[HostRole.TARGET] for roles in plan.placements]
     hosts = dict.fromkeys(wanted.host for wanted in targets if wanted.host is not None)
     benchmark = plan.definition.benchmark
-    metrics = group_by_first_metric(plan)
+    metrics, family = group_by_first_metric(plan), count_primary_metrics(plan)
     return [
-        _forecast_host(host, benchmark, metric, plan.rounds) for host in hosts for metric in metrics
+        _forecast_host(host, benchmark, metric, plan.rounds, family)
+        for host in hosts
+        for metric in metrics
     ]
 
 
-def _forecast_host(host: Host, benchmark: Benchmark, metric: Metric, rounds: int) -> Forecast:
+def _forecast_host(
+    host: Host, benchmark: Benchmark, metric: Metric, rounds: int, family: int
+) -> Forecast:
     calibration = load_newest_calibration(host, benchmark)
     if calibration is None or calibration.benchmark != benchmark:
         earlier = load_earlier_noise(host, benchmark, metric.key)
         if earlier:
             seen = [
-                Sensitivity(case=case, label=case, metric=metric, noise=noise)
+                Sensitivity(case=case, label=case, metric=metric, noise=noise, family=family)
                 for case, noise in earlier.items()
             ]
             text = f"{format_forecast(host.name, seen, rounds)} (by earlier runs there)"
@@ -57,7 +61,7 @@ def _forecast_host(host: Host, benchmark: Benchmark, metric: Metric, rounds: int
     sights = list_sensitivities(calibration)
     measured = {sight.metric for sight in sights}
     shown = metric if metric in measured else sights[0].metric
-    first = [sight for sight in sights if sight.metric == shown]
+    first = [replace(sight, family=family) for sight in sights if sight.metric == shown]
     text = format_forecast(host.name, first, rounds)
     if calibration.benchmark != benchmark:
         text += f" (by its noise with {calibration.benchmark.title}: not calibrated with this one)"
@@ -67,28 +71,27 @@ def _forecast_host(host: Host, benchmark: Benchmark, metric: Metric, rounds: int
 def format_forecast(name: str, sights: list[Sensitivity], rounds: int) -> str:
     """Return a sentence about one metric of one or several cases.
 
-    It says which changes `rounds` detect, and how many rounds the metric's margin needs in the
+    It says which changes `rounds` detect, and how many rounds twice the margin needs in the
     noisiest case.
     """
-    metric = sights[0].metric
-    of = metric.title[0].lower() + metric.title[1:]
-    margin = _format_percent(metric.margin)
-    enough = _count_enough_rounds(sights, metric.margin)
-    if rounds < FEWEST_BLOCKS and enough is not None:
-        return f"To detect a change of {margin} in {of} on {name}, use {enough} rounds"
-    reach = sorted(compute_smallest_change(sight.noise.sigma, max(rounds, 2)) for sight in sights)
+    noisiest = max(sights, key=lambda sight: sight.noise.upper)
+    of = noisiest.metric.title[0].lower() + noisiest.metric.title[1:]
+    wanted, enough = _format_percent(noisiest.wanted), noisiest.needed
+    blocks = min(sight.noise.count_usable(rounds) for sight in sights)
+    if blocks < FEWEST_BLOCKS:
+        few = f"With {rounds} rounds, {name} decides nothing in {of}"
+        return f"{few}; {_suggest_rounds(wanted, enough)}"
+    reach = sorted(compute_smallest_change(each.noise.upper, blocks, each.rule) for each in sights)
     seen = f"With {rounds} rounds, {name} detects changes of about {_format_span(reach)} in {of}"
+    if enough is not None and enough <= rounds:
+        return seen
+    return f"{seen}; {_suggest_rounds(wanted, enough)}"
+
+
+def _suggest_rounds(wanted: str, enough: int | None) -> str:
     if enough is None:
-        return f"{seen}; for {margin} not even {MAX_ROUNDS} rounds suffice"
-    return seen if enough <= rounds else f"{seen}; for {margin} take {enough} rounds"
-
-
-def _count_enough_rounds(sights: list[Sensitivity], change: float) -> int | None:
-    """Return the rounds that detect the change in the noisiest case; None if no run has so many."""
-    needed = compute_needed_blocks(max(sight.noise.sigma for sight in sights), change)
-    if needed is None or needed > MAX_ROUNDS:
-        return None
-    return max(needed, FEWEST_BLOCKS)
+        return f"for {wanted} not even {MAX_ROUNDS} rounds suffice"
+    return f"for {wanted} take {enough} rounds"
 
 
 def _format_span(changes: list[float]) -> str:

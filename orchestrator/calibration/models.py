@@ -52,7 +52,7 @@ class Calibration(models.Model):
     """The noise floor of a host, from a commit that was measured against itself.
 
     `readings`: case key → metric key → {"pairs", "sigma", "low", "high", "mean", "mean_low",
-    "mean_high"} as `stats.noise.Noise` has them. If it is empty, `message` says why.
+    "mean_high", "excluded"} as `stats.noise.Noise` has them. If it is empty, `message` says why.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="calibration")

@@ -1,6 +1,6 @@
 """The number of rounds that a run needs to detect a change of a given size."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from cli.pitwall.units import format_percent
@@ -10,7 +10,11 @@ from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
 from orchestrator.calibration.models import Calibration
-from orchestrator.calibration.sensitivity import load_newest_calibration, read_noise
+from orchestrator.calibration.sensitivity import (
+    count_needed_rounds,
+    load_newest_calibration,
+    read_noise,
+)
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import Metric, find_metrics
@@ -18,7 +22,7 @@ from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
+from orchestrator.stats.power import build_claim_rule, compute_smallest_change
 
 FIELD = "resolution"
 
@@ -35,10 +39,10 @@ class HostNoise:
     cases: Mapping[str, Noise]
     source: str
 
-    def noisiest(self, keys: set[str]) -> float | None:
+    def noisiest(self, keys: set[str]) -> Noise | None:
         """Return the largest noise of these cases, or of all known cases; None if none is known."""
-        mine = [noise.sigma for key, noise in self.cases.items() if key in keys]
-        return max(mine or [noise.sigma for noise in self.cases.values()], default=None)
+        mine = [noise for key, noise in self.cases.items() if key in keys]
+        return max(mine or self.cases.values(), key=lambda noise: noise.upper, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +68,52 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
 def estimate_resolution(plan: RunPlan, change: float) -> Resolution:
     """Return the rounds that detect `change` on every host with known noise.
 
-    Raise InvalidRequestError if no noise is known, or if no run has enough rounds.
+    Raise InvalidRequestError if the change is within the margin, if no noise is known, or if no run
+    has enough rounds.
     """
-    hosts = list_targets(plan)
+    hosts, family = list_targets(plan), count_primary_metrics(plan)
     benchmark = plan.definition.benchmark
+    groups = group_by_first_metric(plan)
+    _check_margins(groups, change)
     noises = [
         (load_host_noise(host, benchmark, metric), cases)
-        for metric, cases in group_by_first_metric(plan).items()
+        for metric, cases in groups.items()
         for host in hosts
     ]
-    known = [(each, sigma) for each, cases in noises if (sigma := each.noisiest(cases)) is not None]
+    known = [(each, worst) for each, cases in noises if (worst := each.noisiest(cases)) is not None]
     if not known:
         raise _build_unknown_error(hosts)
-    texts = [_describe_resolution(each, sigma, change) for each, sigma in known]
+    needed = [_count_rounds(each, worst, change, family) for each, worst in known]
+    texts = [
+        _describe_resolution(each, rounds, change)
+        for (each, _), rounds in zip(known, needed, strict=True)
+    ]
     unknown = dict.fromkeys(each.host.name for each, _ in noises if not each.cases)
     if unknown:
         names = " and ".join(unknown)
         texts.append(f"The changes that {names} can detect are unknown: nothing was measured there")
-    rounds = max(_estimate_rounds(each, sigma, change) for each, sigma in known)
-    return Resolution(rounds=rounds, texts=tuple(texts))
+    return Resolution(rounds=max(needed), texts=tuple(texts))
+
+
+def _check_margins(metrics: Iterable[Metric], change: float) -> None:
+    """Raise InvalidRequestError for a change that no verdict would report."""
+    widest = max(metrics, key=lambda metric: metric.margin)
+    if change > widest.margin:
+        return
+    margin = format_percent(widest.margin)
+    raise InvalidRequestError(
+        f"a change of {format_percent(change)} is not beyond the margin of {widest.title}, "
+        f"{margin}, so it would never be reported as a regression or an improvement. Enter a "
+        f"change above {margin}, or set a number of rounds",
+        field=FIELD,
+    )
+
+
+def count_primary_metrics(plan: RunPlan) -> int:
+    """Return how many primary metrics of all cases and hosts are tested together."""
+    spec = get_stored_spec(plan.definition)
+    cells = sum(len(spec.list_case_metrics(case.parameters)) for case in plan.cases)
+    return len(plan.placements) * cells
 
 
 def group_by_first_metric(plan: RunPlan) -> dict[Metric, set[str]]:
@@ -128,22 +159,22 @@ def _read_calibrated_noise(host: Host, calibration: Calibration, metric: Metric)
     )
 
 
-def _estimate_rounds(noise: HostNoise, sigma: float, change: float) -> int:
-    needed = compute_needed_blocks(sigma, change)
-    if needed is None or needed > MAX_ROUNDS:
-        raise InvalidRequestError(
-            f"not even {MAX_ROUNDS} rounds detect a change of {format_percent(change)} on "
-            f"{noise.host.name}, {noise.source}: they detect about "
-            f"{format_percent(compute_smallest_change(sigma, MAX_ROUNDS))}. Enter a larger "
-            f"change, use "
-            "longer loads or a quieter host",
-            field=FIELD,
-        )
-    return max(needed, FEWEST_BLOCKS)
+def _count_rounds(noise: HostNoise, worst: Noise, change: float, family: int) -> int:
+    rule = build_claim_rule(noise.metric.margin, family=family)
+    rounds = count_needed_rounds(worst, change, rule)
+    if rounds is not None:
+        return rounds
+    blocks = max(FEWEST_BLOCKS, worst.count_usable(MAX_ROUNDS))
+    reach = compute_smallest_change(worst.upper, blocks, rule)
+    raise InvalidRequestError(
+        f"not even {MAX_ROUNDS} rounds detect a change of {format_percent(change)} on "
+        f"{noise.host.name}, {noise.source}: they detect about {format_percent(reach)}. Enter a "
+        "larger change, use longer loads or a quieter host",
+        field=FIELD,
+    )
 
 
-def _describe_resolution(noise: HostNoise, sigma: float, change: float) -> str:
-    rounds = _estimate_rounds(noise, sigma, change)
+def _describe_resolution(noise: HostNoise, rounds: int, change: float) -> str:
     of = noise.metric.title[0].lower() + noise.metric.title[1:]
     return (
         f"{rounds} rounds detect changes of {format_percent(change)} in {of} on {noise.host.name} "

@@ -13,34 +13,53 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.stats.noise import Noise
-from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
+from orchestrator.stats.power import (
+    MOST_BLOCKS,
+    ClaimRule,
+    build_claim_rule,
+    compute_needed_blocks,
+    compute_smallest_change,
+)
 
 #: The smallest detectable change is shown for these numbers of blocks.
 BLOCKS = (5, 7, 10, 20)
-#: The number of blocks is shown for this change.
-CHANGE = 0.05
+#: The number of rounds is shown for a change of so many margins.
+MARGINS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """The noise of one metric of a case, and the changes that are detected four times in five.
+    """The noise of one metric of a case, and the changes that are reported four times in five.
 
-    `smallest`: the smallest change for each number of BLOCKS. `needed`: blocks for a CHANGE, None
-    if no sensible number suffices.
+    The noise is assumed at its upper limit. `family`: the number of primary metrics of a run, of
+    which this one is the only one that changed. `smallest`: the smallest change for each number of
+    BLOCKS. `needed`: rounds for a change of `wanted`, None if no run has enough.
     """
 
     case: str
     label: str
     metric: Metric
     noise: Noise
+    family: int
+
+    @property
+    def rule(self) -> ClaimRule:
+        return build_claim_rule(self.metric.margin, family=self.family)
 
     @property
     def smallest(self) -> list[tuple[int, float]]:
-        return [(blocks, compute_smallest_change(self.noise.sigma, blocks)) for blocks in BLOCKS]
+        return [
+            (blocks, compute_smallest_change(self.noise.upper, blocks, self.rule))
+            for blocks in BLOCKS
+        ]
+
+    @property
+    def wanted(self) -> float:
+        return MARGINS * self.metric.margin
 
     @property
     def needed(self) -> int | None:
-        return compute_needed_blocks(self.noise.sigma, CHANGE)
+        return count_needed_rounds(self.noise, self.wanted, self.rule)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -54,6 +73,16 @@ class Sensitivity:
     @property
     def drift_interval(self) -> tuple[float, float]:
         return math.expm1(self.noise.mean_low), math.expm1(self.noise.mean_high)
+
+
+def count_needed_rounds(noise: Noise, change: float, rule: ClaimRule) -> int | None:
+    """Return the rounds whose usable blocks report this change four times in five.
+
+    The noise is assumed at its upper limit. None if no run has enough rounds.
+    """
+    blocks = compute_needed_blocks(noise.upper, change, rule)
+    rounds = None if blocks is None else noise.count_rounds(blocks)
+    return None if rounds is None or rounds > MOST_BLOCKS else rounds
 
 
 def load_calibrations(host: Host) -> QuerySet[Calibration]:
@@ -86,7 +115,10 @@ def load_newest_calibration(host: Host, benchmark: Benchmark) -> Calibration | N
 
 
 def list_sensitivities(calibration: Calibration) -> list[Sensitivity]:
-    """Return the results of a calibration by case, primary metrics in order."""
+    """Return the results of a calibration by case, primary metrics in order.
+
+    The family is that of a run of the same cases on the host.
+    """
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
     sensitivities = list(_iterate_sensitivities(calibration.readings, labels))
     return sorted(sensitivities, key=lambda sight: sight.label)
@@ -101,6 +133,7 @@ def read_noise(calibration: Calibration, case: str, metric: str) -> Noise | None
 def _iterate_sensitivities(
     readings: Mapping[str, Any], labels: Mapping[str, str]
 ) -> Iterator[Sensitivity]:
+    family = sum(map(len, readings.values()))
     for case, metrics in readings.items():
         # JSON does not keep the order of keys. Metrics that are no longer in the registry are left
         # out.
@@ -110,4 +143,5 @@ def _iterate_sensitivities(
                 label=labels.get(case, case),
                 metric=info,
                 noise=Noise(**metrics[info.key]),
+                family=family,
             )

@@ -1,7 +1,8 @@
 """Accuracy of change detection in histories and between two commits, compared with other detectors.
 
 It also measures how well the number of blocks is estimated that decides a comparison, and how often
-the order of trials or the noise between runs causes a false claim.
+the verdicts of whole runs and of repeated runs are wrong, and the order of trials or the noise
+between runs causes a false claim.
 
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
 result. Needs no database. All generated data have a fixed seed.
@@ -16,9 +17,11 @@ import time
 from perf.detection import summary
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
+from perf.detection.error_rates import measure_error_rates
 from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
 from perf.detection.false_claims import measure_false_claims
 from perf.detection.needed_blocks import measure_needed_blocks
+from perf.detection.power import measure_power
 from perf.detection.summary import WANTED, Measurements
 from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
@@ -56,7 +59,11 @@ def measure(extent: Extent, seed: int) -> Measurements:
     needed = measure_needed_blocks(extent.inconclusive, seed)
     print("  false claims by order and run", flush=True)
     claims = measure_false_claims(extent.comparisons, seed)
-    return Measurements(results, duels, needed, claims)
+    print("  error rates", flush=True)
+    errors = measure_error_rates(extent.repeated, seed)
+    print("  power", flush=True)
+    power = measure_power(extent.powers, seed)
+    return Measurements(results, duels, needed, claims, errors, power)
 
 
 def parse() -> argparse.Namespace:

@@ -30,6 +30,7 @@ from orchestrator.stats.interim import (
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.multiple_testing import judge_matrix
 from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
+from orchestrator.stats.order_effect import compute_block_means
 from orchestrator.stats.paired import compute_paired_test
 from orchestrator.stats.power import MOST_BLOCKS, compute_block_sigma
 from orchestrator.stats.stopping import CaseData, decide_cases
@@ -208,7 +209,8 @@ def _is_once_wrong(rng: np.random.Generator, change: float, noise: float, steps:
 
 def _compare_logs(logs: Floats) -> Comparison:
     """Return what `compare_blocks` does, without the robust estimate, which is slow for many."""
-    test = compute_paired_test(logs, margin=MARGIN, confidence=CONFIDENCE)
+    means = compute_block_means(logs[None], np.zeros((1, logs.size), dtype=np.int64))
+    test = compute_paired_test(means, margin=MARGIN, confidence=CONFIDENCE)
     return Comparison(
         verdict=derive_verdict(test, "lower", ALPHA, EQUIVALENCE_ALPHA),
         reasons=(),
@@ -216,6 +218,7 @@ def _compare_logs(logs: Floats) -> Comparison:
         margin=MARGIN,
         confidence=CONFIDENCE,
         blocks=test.n,
+        degrees=test.degrees,
         change=as_change(test.mean),
         p_value=test.p_value,
         equivalence_p=test.equivalence_p,

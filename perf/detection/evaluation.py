@@ -31,10 +31,18 @@ class Extent:
     timed: int
     comparisons: int
     inconclusive: int
+    repeated: int
+    powers: int
 
 
-FULL = Extent(planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25)
-SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1)
+FULL = Extent(
+    planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25,
+    repeated=2000, powers=1000,
+)  # fmt: skip
+SHORT = Extent(
+    planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1,
+    repeated=10, powers=10,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

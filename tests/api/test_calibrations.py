@@ -3,12 +3,17 @@
 from typing import Any
 
 import pytest
+from scipy.special import chdtri
 
 from orchestrator.calibration.calibrations import judge_calibrations
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
-from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
+from orchestrator.stats.power import (
+    build_claim_rule,
+    compute_needed_blocks,
+    compute_smallest_change,
+)
 from tests.api.conftest import ApiClient
 from tests.support.factories import finish_run
 from tests.support.trials import ERRORS, STEAL, doubt
@@ -40,11 +45,13 @@ def test_a_calibration_starts_a_run_and_lists_its_result(
     sigma = rate["sigma"]
     assert (rate["metric"], rate["pairs"], rate["label"]) == ("requests.rate", 6, "connections 4")
     assert 0 < rate["low"] < sigma < rate["high"]
+    rule = build_claim_rule(0.03, family=3)
+    upper = sigma * (5 / chdtri(5, 0.8)) ** 0.5
     assert rate["smallest_changes"] == [
-        {"rounds": rounds, "change": compute_smallest_change(sigma, rounds)}
-        for rounds in (5, 7, 10, 20)
+        {"blocks": blocks, "change": pytest.approx(compute_smallest_change(upper, blocks, rule))}
+        for blocks in (5, 7, 10, 20)
     ]
-    assert rate["rounds_for_5_percent"] == compute_needed_blocks(sigma, 0.05)
+    assert rate["rounds_for_twice_the_margin"] == compute_needed_blocks(upper, 0.06, rule)
 
 
 def test_a_calibration_without_a_body_measures_the_commit_of_the_golden_run(

@@ -75,8 +75,8 @@ def test_a_rule_without_a_baseline_is_refused(world, alice, changes):
 
 
 def test_a_target_resolution_needs_a_calibration_and_excludes_rounds(world, alice):
-    for changes in ({}, {"rounds": 5}):
-        answer = alice.post("runs", world.run_body(resolution=0.02, **changes))
+    for changes in ({}, {"rounds": 5}, {"resolution": 0.03}):
+        answer = alice.post("runs", world.run_body(**{"resolution": 0.05, **changes}))
         assert answer.status_code == 422
         assert "resolution" in (answer.json().get("field") or answer.json()["detail"])
 

@@ -18,13 +18,18 @@ from orchestrator.calibration.sensitivity import (
     load_calibrations,
     present_calibrations,
 )
+from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run
 from orchestrator.stats.noise import Noise, estimate_noise
-from orchestrator.stats.power import compute_smallest_change
+from orchestrator.stats.power import (
+    build_claim_rule,
+    compute_needed_blocks,
+    compute_smallest_change,
+)
 from tests.support.factories import (
     DEFINITION,
     MIXED_LOOPS,
@@ -202,10 +207,11 @@ def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
     calibration = world.calibrate(build_rates(NOISY))
     noise = estimate_noise(NOISY)
     assert noise is not None
-    seen = compute_smallest_change(noise.sigma, 7) * 100
+    rule = build_claim_rule(0.03, family=3)
+    seen = compute_smallest_change(noise.upper, 7, rule) * 100
     text = world.forecast(rounds=7)
-    assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
-    assert text.endswith("in requests per second; for 3 % take 8 rounds")
+    assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.0f} % in requests")
+    assert text.endswith("in requests per second; for 6 % take 9 rounds")
     (forecast,) = forecast_resolution(world.plan(rounds=9))
     assert (forecast.calibration, forecast.host) == (calibration, world.host)
     assert "take" not in forecast.text
@@ -225,27 +231,63 @@ def test_only_calibrated_hosts_have_a_forecast(world: CalibrationWorld) -> None:
 
 def _sight(sigma: float, key: str = "requests.rate") -> Sensitivity:
     noise = Noise(pairs=10, sigma=sigma, low=0, high=1, mean=0, mean_low=0, mean_high=0)
-    return Sensitivity(case="c", label="C", metric=METRICS[key], noise=noise)
+    return Sensitivity(case="c", label="C", metric=METRICS[key], noise=noise, family=3)
+
+
+def test_a_resolution_needs_more_rounds_if_some_are_excluded(world: CalibrationWorld) -> None:
+    run = world.measured(build_rates([*NOISY, *NOISY]))
+    Trial.objects.filter(job__run=run, round__gt=10, round__lte=14).update(validity="invalid")
+    judge_calibrations()
+    (sight, *_) = list_sensitivities(Calibration.objects.get())
+    assert (sight.noise.pairs, sight.noise.excluded) == (8, 2)
+    rule = build_claim_rule(0.03, family=3)
+    blocks = compute_needed_blocks(sight.noise.upper, 0.05, rule)
+    assert blocks is not None
+    resolution = estimate_resolution(world.plan(), 0.05)
+    assert resolution.rounds == math.ceil(blocks / 0.8)
+
+
+def test_a_resolution_within_the_margin_is_refused(world: CalibrationWorld) -> None:
+    world.calibrate(build_rates([each / 100 for each in NOISY]))
+    for change in (0.02, 0.03):
+        with pytest.raises(InvalidRequestError, match="is not beyond the margin") as caught:
+            estimate_resolution(world.plan(), change)
+        assert caught.value.field == "resolution"
+        assert "above 3 %" in str(caught.value)
+    assert estimate_resolution(world.plan(), 0.032).rounds == 5
+
+
+def test_more_metrics_need_more_rounds(world: CalibrationWorld) -> None:
+    world.calibrate(build_rates(NOISY))
+    few = estimate_resolution(world.plan(), 0.06).rounds
+    connections = ", ".join(map(str, [4, *range(5, 25)]))
+    source = DEFINITION.replace("connections: [4]", f"connections: [{connections}]")
+    make_definition(world.personas.alice, world.project, source=source)
+    assert estimate_resolution(world.plan(), 0.06).rounds > few
 
 
 @pytest.mark.parametrize(
     ("sigmas", "rounds", "expected"),
     [
-        ([0.01], 7, "With 7 rounds, a detects changes of about 1.3 % in requests per second"),
-        ([0.01], 3, "To detect a change of 3 % in requests per second on a, use 5 rounds"),
+        ([0.01], 7, "With 7 rounds, a detects changes of about 3.4 % in requests per second"),
+        (
+            [0.01],
+            3,
+            "With 3 rounds, a decides nothing in requests per second; for 6 % take 5 rounds",
+        ),
         (
             [0.01, 0.03],
             7,
-            "With 7 rounds, a detects changes of about 1.3 to 3.9 %, depending on the case, in "
-            "requests per second; for 3 % take 11 rounds",
+            "With 7 rounds, a detects changes of about 3.4 to 6.8 %, depending on the case, in "
+            "requests per second; for 6 % take 9 rounds",
         ),
         (
             [0.3],
             7,
-            "With 7 rounds, a detects changes of about 46 % in requests per second; for 3 % not "
+            "With 7 rounds, a detects changes of about 93 % in requests per second; for 6 % not "
             "even 100 rounds suffice",
         ),
-        ([0.0], 5, "With 5 rounds, a detects changes of about 0 % in requests per second"),
+        ([0.0], 5, "With 5 rounds, a detects changes of about 3 % in requests per second"),
     ],
 )
 def test_a_forecast_is_a_sentence(sigmas: list[float], rounds: int, expected: str) -> None:
@@ -264,5 +306,5 @@ def test_each_case_of_a_mixed_matrix_is_calibrated_by_its_own_loop(world: Calibr
     assert ["requests per second" in text for text in texts] == [True, False]
     assert ["latency p99" in text for text in texts] == [False, True]
     chosen = world.plan(benchmark="mixed", cases='loop == "open"')
-    (text,) = estimate_resolution(chosen, 0.05).texts
+    (text,) = estimate_resolution(chosen, 0.3).texts
     assert "latency p99" in text

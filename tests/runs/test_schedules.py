@@ -176,13 +176,13 @@ def test_a_branch_is_searched_for_in_an_existing_mirror(
 def test_rounds_follow_from_the_target_resolution(
     personas: Personas, schedule: Schedule, tmp_path: Path
 ) -> None:
-    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.02)
+    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.05)
     start_due_runs(schedule)
     assert "the noise of here with this benchmark is unknown" in schedule.last_message
     finish_run(make_run(personas.alice, ("main~1", "main"), rounds=6), [1000, 900], wobble=0.01)
     assert len(start_due_runs(schedule)) == 1
     by_noise = Run.objects.latest("created_at").rounds
-    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.01)
+    Schedule.objects.filter(pk=schedule.pk).update(resolution=0.035)
     start_due_runs(schedule)
     assert 5 < by_noise < Run.objects.latest("created_at").rounds <= 100
 

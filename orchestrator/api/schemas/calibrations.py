@@ -43,21 +43,23 @@ class CalibrationIn(Schema, extra="forbid"):
 
 
 class SmallestChangeOut(Schema):
-    """The change, as a share, that this number of rounds detects with a power of 0.8."""
+    """The change, as a share, that this number of usable blocks detects with a power of 0.8."""
 
-    rounds: int
+    blocks: int
     change: float
 
 
 class NoiseOut(Schema):
     """Noise of one metric of a case: the standard deviation `sigma` of ln(second / first) over the
     pairs, and their `mean`, each with its 95 % interval. If the interval of the mean excludes 0,
-    the metric `drifts`. `rounds_for_5_percent` is null if 200 do not suffice."""
+    the metric `drifts`. `excluded` pairs do not count. `rounds_for_twice_the_margin` is null if 100
+    do not suffice."""
 
     case: str
     label: str
     metric: str
     pairs: int
+    excluded: int
     sigma: float
     low: float
     high: float
@@ -66,7 +68,7 @@ class NoiseOut(Schema):
     mean_high: float
     drifts: bool
     smallest_changes: list[SmallestChangeOut]
-    rounds_for_5_percent: int | None
+    rounds_for_twice_the_margin: int | None
 
 
 class CalibrationOut(Schema):
@@ -120,6 +122,7 @@ def _build_noise_out(sight: Sensitivity) -> NoiseOut:
         label=sight.label,
         metric=sight.metric.key,
         pairs=noise.pairs,
+        excluded=noise.excluded,
         sigma=noise.sigma,
         low=noise.low,
         high=noise.high,
@@ -128,7 +131,7 @@ def _build_noise_out(sight: Sensitivity) -> NoiseOut:
         mean_high=noise.mean_high,
         drifts=noise.drifts,
         smallest_changes=[
-            SmallestChangeOut(rounds=blocks, change=change) for blocks, change in sight.smallest
+            SmallestChangeOut(blocks=blocks, change=change) for blocks, change in sight.smallest
         ],
-        rounds_for_5_percent=sight.needed,
+        rounds_for_twice_the_margin=sight.needed,
     )

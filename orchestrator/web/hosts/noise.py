@@ -7,11 +7,10 @@ from typing import Any
 
 from django.urls import reverse
 
-from cli.pitwall.units import format_percent, format_value
+from cli.pitwall.units import format_value
 from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     BLOCKS,
-    CHANGE,
     Sensitivity,
     list_sensitivities,
     load_calibrations,
@@ -76,7 +75,6 @@ class NoiseFloor:
     chart: dict[str, Any] | None
     running: list[Run]
     blocks: tuple[int, ...] = BLOCKS
-    change: str = format_percent(CHANGE)
 
 
 def load_noise_floor(host: Host, wanted: str = "") -> NoiseFloor:

@@ -71,7 +71,7 @@ def test_a_calibrated_host_shows_the_smallest_change(world: World, alice: Client
     judge_calibrations()
     section = _section(alice, world)
     text = get_text(section)
-    for words in ("5 rounds detect", "7 rounds detect", "10 rounds detect", "20 rounds detect"):
+    for words in ("5 blocks detect", "7 blocks detect", "10 blocks detect", "20 blocks detect"):
         assert words in text
     for metric in ("Requests per second", "Latency p50", "Server CPU per 1,000 requests"):
         assert metric in text
@@ -92,7 +92,7 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     drifting = [row for row in rows if row.endswith(" drifts")]
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
-    assert drifting[0].endswith(" 2 +10.0 % drifts")
+    assert drifting[0].endswith(" 5 6 % +10.0 % drifts")
 
 
 def test_ids_of_the_page_are_unique(world: World, alice: Client) -> None:
@@ -142,7 +142,7 @@ def test_a_plan_shows_the_smallest_change(world: World, alice: Client) -> None:
     text = get_text(_preview(alice, world))
     assert re.search(
         r"With 7 rounds, here detects changes of about [\d.]+ % in requests per second; "
-        r"for 3 % take \d+ rounds\. Its noise, ",
+        r"for 6 % take \d+ rounds\. Its noise, ",
         text,
     )
 
@@ -178,7 +178,7 @@ def test_viewers_read_calibrations_and_strangers_find_none(
     _calibrate(alice, world)
     assert "New calibration" in get_text(_section(alice, world))
     section = get_text(_section(bob, world))
-    assert "7 rounds detect" in section
+    assert "7 blocks detect" in section
     assert "New calibration" not in section
     data = {"benchmark": "server/hello", "commit": "", "pairs": "5"}
     assert bob.post(_address(world, "host-calibrate"), data).status_code == 403

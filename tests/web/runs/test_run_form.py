@@ -561,9 +561,9 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
 
 
 def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -> None:
-    data = _data(world, until="resolution", resolution="0.3", rounds="3")
+    data = _data(world, until="resolution", resolution="3.1", rounds="3")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
-    match = re.search(r"(\d+) rounds detect changes of 0.3 % in requests per second on here", panel)
+    match = re.search(r"(\d+) rounds detect changes of 3.1 % in requests per second on here", panel)
     assert match is not None
     assert "by earlier runs there" in panel
     alice.post(reverse("run-new"), data)

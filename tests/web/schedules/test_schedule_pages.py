@@ -114,7 +114,8 @@ def test_missing_fields_of_a_schedule_are_reported(world: World, alice: Client) 
         ({"when": "commits", "branch": "gone"}, "branch", "There is no"),
         ({"when": "commits", "branch": ""}, "branch", "Enter a branch"),
         ({"when": "nightly", "at": ""}, "at", "Enter a time"),
-        ({"until": "resolution", "resolution": "0.02"}, "resolution", "Not even 100 rounds detect"),
+        ({"until": "resolution", "resolution": "3"}, "resolution", "is not beyond the margin"),
+        ({"until": "resolution", "resolution": "3.01"}, "resolution", "Not even 100 rounds detect"),
     ):
         answer = alice.post(reverse("run-new"), _data(**changes))
         assert words in field_error(answer, field)

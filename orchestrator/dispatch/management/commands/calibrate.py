@@ -115,5 +115,5 @@ def _format_line(sight: Sensitivity) -> str:
         f"{sight.label or 'the only case'}, {sight.metric.title}: "
         f"noise {format_value(noise.sigma, 'ratio')} "
         f"({format_value(noise.low, 'ratio')} to {format_value(noise.high, 'ratio')}, "
-        f"{noise.pairs} pairs){', drifts' if noise.drifts else ''}; rounds: change seen {sees}"
+        f"{noise.pairs} pairs){', drifts' if noise.drifts else ''}; blocks: change detected {sees}"
     )
