@@ -76,7 +76,7 @@ def format_forecast(name: str, sights: list[Sensitivity], rounds: int) -> str:
     """
     noisiest = max(sights, key=lambda sight: sight.noise.upper)
     of = noisiest.metric.title[0].lower() + noisiest.metric.title[1:]
-    wanted, enough = _format_percent(noisiest.wanted), noisiest.needed
+    wanted, enough = _format_percent(noisiest.target_change), noisiest.needed
     blocks = min(sight.noise.count_usable(rounds) for sight in sights)
     if blocks < FEWEST_BLOCKS:
         few = f"With {rounds} rounds, {name} decides nothing in {of}"

@@ -33,7 +33,7 @@ class Sensitivity:
 
     The noise is assumed at its upper limit. `family`: the number of primary metrics of a run, of
     which this one is the only one that changed. `smallest`: the smallest change for each number of
-    BLOCKS. `needed`: rounds for a change of `wanted`, None if no run has enough.
+    BLOCKS. `needed`: rounds for a change of `target_change`, None if no run has enough.
     """
 
     case: str
@@ -54,12 +54,12 @@ class Sensitivity:
         ]
 
     @property
-    def wanted(self) -> float:
+    def target_change(self) -> float:
         return MARGINS * self.metric.margin
 
     @property
     def needed(self) -> int | None:
-        return count_needed_rounds(self.noise, self.wanted, self.rule)
+        return count_needed_rounds(self.noise, self.target_change, self.rule)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -195,7 +195,7 @@ def test_the_time_of_more_blocks_is_that_of_all_cases_in_one_run(world: World) -
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
     make_definition(world.alice, world.project, slug="two", source=source)
     run = make_run(world.alice, world.shas[:2], benchmark="two", rounds=7)
-    finish_run(run, [1000, 1000], wobble=0.012, factors={"connections 8": 1.05})
+    finish_run(run, [1000, 1000], wobble=0.012, factors={"connections 8": 1.015})
     report = compare_commits(
         world.alice,
         benchmark=run.definition.benchmark,
