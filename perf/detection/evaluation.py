@@ -37,7 +37,7 @@ class Extent:
 
 FULL = Extent(
     planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25,
-    repeated=2000, powers=1000,
+    repeated=600, powers=500,
 )  # fmt: skip
 SHORT = Extent(
     planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1,

@@ -32,7 +32,7 @@ def test_a_host_is_calibrated_and_shows_the_smallest_change(page: Page, world: W
         assert wider <= 0, f"{wider} pixels too wide at {width}"
     section = page.get_by_role("region", name="Noise and detectable changes")
     expect(section.locator("canvas")).to_be_visible()
-    expect(section.locator("th", has_text="7 rounds detect")).to_be_visible()
+    expect(section.locator("th", has_text="7 blocks detect")).to_be_visible()
     page.get_by_label("Series", exact=True).select_option(label="Hello: Latency p50, connections 4")
     section.get_by_role("button", name="Show").click()
     wait_until_drawn(page)
