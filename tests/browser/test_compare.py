@@ -98,7 +98,7 @@ def test_the_comparison_fits_narrow_screens_and_both_colour_schemes(
                 page.emulate_media(color_scheme=look, reduced_motion="reduce")  # type: ignore[arg-type]
                 page.goto(path)
                 if not page.locator(".case-detail").count():
-                    page.locator(".compared tbody th a").first.click()
+                    page.locator(".compared tbody tr", has_text="→").locator("th a").first.click()
                 expect(page.locator(".case-detail canvas").first).to_be_visible()
                 wait_until_drawn(page)
                 wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -128,7 +128,7 @@ def test_each_case_has_a_page_without_scripts(
     page = context.new_page()
     give_session(page, live_server.url)
     page.goto(_path(many.shas))
-    page.locator(".compared tbody th a").first.click()
+    page.locator(".compared tbody tr", has_text="→").locator("th a").first.click()
     expect(page.get_by_role("heading", name="Change of latency at each percentile")).to_be_visible()
     expect(page.get_by_role("table", name="Change of latency at each percentile")).to_be_visible()
     page.get_by_role("link", name="Back to the comparison").click()

@@ -244,7 +244,7 @@ def test_a_case_never_needs_more_blocks_than_a_run_may_have(
     personas: Personas, commits: list[Commit]
 ) -> None:
     shas = [commit.sha for commit in commits[:2]]
-    run = finish_run(make_run(personas.alice, shas, rounds=10), [1000, 1000], wobble=0.017)
+    run = finish_run(make_run(personas.alice, shas, rounds=10), [1000, 1000], wobble=0.0165)
     (case,) = compare(personas, commits).cases
     assert case.missing_blocks is not None
     assert 20 < case.missing_blocks <= MAX_ROUNDS

@@ -200,7 +200,7 @@ def test_metrics_for_information_are_corrected_among_themselves(world: World) ->
     wobble = (0.01, -0.01, 0.02, -0.02, 0.0, 0.012)
     changed = {}
     for trial in Trial.objects.select_related("variant", "case"):
-        shift = 0.06 if trial.case.parameters["connections"] == 1 else 0.001
+        shift = 0.08 if trial.case.parameters["connections"] == 1 else 0.001
         size = 1 + trial.variant.position * (shift + 3 * wobble[trial.round - 1])
         changed[trial.pk] = {"memory.server_peak": 1e6 * size}
     record_again(changed)

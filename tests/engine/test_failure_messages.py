@@ -92,8 +92,8 @@ def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
     assert card.verdict == "broken"
     assert card.counts["broken"] == 2
     assert {each.label for each in card.changes if each.verdict == "broken"} == {
-        "connections 4 · page dies",
-        "connections 4 · page error",
+        "connections 4, page dies",
+        "connections 4, page error",
     }
 
 

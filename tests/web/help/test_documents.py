@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
+from django.utils.text import slugify
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
@@ -110,7 +111,7 @@ def test_help_is_linked_for_everybody(world: World, alice: Client, client: Clien
 
 def test_every_term_has_an_anchor_in_the_glossary(client: Client) -> None:
     anchors = values(client.get("/docs/glossary.md"), "article strong[id]", "id")
-    assert set(anchors) == {term.replace(" ", "-") for term in load_terms()}
+    assert set(anchors) == {slugify(term) for term in load_terms()}
     assert {
         "block",
         "exclusion",
