@@ -210,7 +210,7 @@ def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
     rule = build_claim_rule(0.03, family=3)
     seen = compute_smallest_change(noise.upper, 7, rule) * 100
     text = world.forecast(rounds=7)
-    assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.0f} % in requests")
+    assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
     assert text.endswith("in requests per second; for 6 % take 9 rounds")
     (forecast,) = forecast_resolution(world.plan(rounds=9))
     assert (forecast.calibration, forecast.host) == (calibration, world.host)
@@ -278,13 +278,13 @@ def test_more_metrics_need_more_rounds(world: CalibrationWorld) -> None:
         (
             [0.01, 0.03],
             7,
-            "With 7 rounds, a detects changes of about 3.4 to 6.8 %, depending on the case, in "
+            "With 7 rounds, a detects changes of about 3.4 to 7.4 %, depending on the case, in "
             "requests per second; for 6 % take 9 rounds",
         ),
         (
             [0.3],
             7,
-            "With 7 rounds, a detects changes of about 93 % in requests per second; for 6 % not "
+            "With 7 rounds, a detects changes of about 105 % in requests per second; for 6 % not "
             "even 100 rounds suffice",
         ),
         ([0.0], 5, "With 5 rounds, a detects changes of about 3 % in requests per second"),
