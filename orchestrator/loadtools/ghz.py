@@ -54,6 +54,9 @@ SHEET = Capabilities(
         "ghz reports no bytes.",
         "The agent samples only calls that the definition has among its checks.",
         f"ghz keeps the first {MAX_CALLS:,} calls.",
+        "Measured in a closed loop of 30 requests, against the log of a server with delays of 10 "
+        "to 110 ms: p50 +1.4 to +9.4 %, p99 +0.6 to +15 %, p99.9 +1.3 to +17 %; "
+        "p99 +43 % with pauses of 0.1 s every 2 s.",
     ),
 )
 

@@ -44,6 +44,9 @@ SHEET = Capabilities(
         "HTTP/3 is experimental in oha and needs a build with that feature. Without a rate, oha "
         "waits at the end until its connections have timed out, usually 30 s. The agent cannot "
         "sample answers over HTTP/3.",
+        "Measured in a closed loop of 30 requests, against the log of a server with delays of 10 "
+        "to 110 ms: p50 +0.7 to +2.8 %, p99 +0.2 to +3.3 %, p99.9 +0.5 to +1.0 %; "
+        "p99 +14 % with pauses of 0.1 s every 2 s.",
     ),
 )
 

@@ -19,7 +19,9 @@ same sheet rejects definitions that the tool cannot execute. The page *Load tool
 [known values](definitions.md#known). `manage.py loadtools > docs/load-tools.md` writes this page.
 
 Values that a tool does not report are unknown, never 0. *Does not detect itself* lists false
-answers that only the [requests of the agent](validity.md#sampled-answers) detect.
+answers that only the [requests of the agent](validity.md#sampled-answers) detect. The errors of
+percentiles are medians of three trials on two shared CPUs, with `make bench-fidelity`. They contain
+the noise of that machine.
 [script-tool.md](script-tool.md) describes the input and output of `script`.
 [configuration.md](configuration.md#on-a-developers-machine) describes how to install the tools.
 
