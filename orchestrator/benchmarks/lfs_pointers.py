@@ -1,4 +1,4 @@
-"""Pointers of Git LFS: small texts in a commit that stand for the contents of large files."""
+"""Pointers of Git LFS: small texts in a commit in place of the contents of large files."""
 
 import re
 import tempfile

@@ -18,13 +18,8 @@ from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
 from orchestrator.stats.conclusion import CaseBlocks, withhold_verdict
 from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
-from orchestrator.stats.needed_blocks import (
-    EVEN_ODDS,
-    POWER,
-    DecisionRule,
-    estimate_needed_blocks,
-)
-from orchestrator.stats.power import MOST_BLOCKS
+from orchestrator.stats.needed_blocks import EVEN_ODDS, DecisionRule, estimate_needed_blocks
+from orchestrator.stats.power import MOST_BLOCKS, POWER
 from orchestrator.stats.summary import summarise
 
 #: The rank of a verdict: failures and changes first, then inconclusive cases.

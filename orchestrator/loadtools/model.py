@@ -142,6 +142,21 @@ Knowledge = Literal["yes", "no", "partly"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PercentileErrors:
+    """Measured errors of percentiles, in percent of the true value: the smallest and the largest.
+
+    They are medians of three trials of a closed loop of 30 requests, against the log of a server
+    with constant, uniform and bimodal delays (`make bench-fidelity`). `p99_with_pauses`: of a
+    server that pauses for 0.1 s every 2 s.
+    """
+
+    p50: tuple[float, float]
+    p99: tuple[float, float]
+    p99_9: tuple[float, float]
+    p99_with_pauses: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The capabilities of a tool: users read this sheet, and definitions are checked against it.
 
@@ -149,8 +164,9 @@ class Capabilities:
     connection. `open_loop`: sends on time regardless of responses, latency counts from the due
     time. `warmup`: `inside` the measured load (separated by the times of rows) or a separate start
     (`apart`). `distribution`: `rows` (each request with its time), `buckets` (the whole
-    distribution without times). `body_lengths`: reports the length of each body. `caveats` are
-    facts that a reader of its values must know.
+    distribution without times). `body_lengths`: reports the length of each body.
+    `percentile_errors`: None if they are not known. `caveats` are facts that a reader of its values
+    must know.
     """
 
     protocols: frozenset[tuple[Protocol, bool]]
@@ -175,6 +191,7 @@ class Capabilities:
     bytes_out: Knowledge = "no"
     reports_protocol: Knowledge = "no"
     verifies_certificate: bool = True
+    percentile_errors: PercentileErrors | None = None
     caveats: tuple[str, ...] = ()
 
 

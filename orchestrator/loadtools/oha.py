@@ -8,6 +8,7 @@ from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
     LoadSpec,
+    PercentileErrors,
     Problem,
     TrialReading,
 )
@@ -36,6 +37,9 @@ SHEET = Capabilities(
     keepalive_off=True,
     warmup="inside",
     body_lengths="yes",
+    percentile_errors=PercentileErrors(
+        p50=(0.7, 2.8), p99=(0.2, 3.3), p99_9=(0.5, 1.0), p99_with_pauses=14
+    ),
     caveats=(
         "Latency is the time from sending the request to the end of the response. Over HTTP/1.1 "
         "the first request of a connection includes connecting, over HTTP/2 and HTTP/3 it does "
@@ -44,9 +48,6 @@ SHEET = Capabilities(
         "HTTP/3 is experimental in oha and needs a build with that feature. Without a rate, oha "
         "waits at the end until its connections have timed out, usually 30 s. The agent cannot "
         "sample answers over HTTP/3.",
-        "Measured in a closed loop of 30 requests, against the log of a server with delays of 10 "
-        "to 110 ms: p50 +0.7 to +2.8 %, p99 +0.2 to +3.3 %, p99.9 +0.5 to +1.0 %; "
-        "p99 +14 % with pauses of 0.1 s every 2 s.",
     ),
 )
 

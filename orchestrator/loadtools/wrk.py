@@ -8,6 +8,7 @@ from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
     LoadSpec,
+    PercentileErrors,
     Problem,
     ToolOutputError,
     TrialReading,
@@ -39,6 +40,9 @@ SHEET = Capabilities(
     errors="partly",
     bytes_in="partly",
     verifies_certificate=False,
+    percentile_errors=PercentileErrors(
+        p50=(0.5, 1.7), p99=(0.2, 4.6), p99_9=(0.3, 4.1), p99_with_pauses=11
+    ),
     caveats=(
         "wrk adds artificial latencies, one for each mean interval during a slow response. "
         "Pitwall removes them exactly: the number of the remaining latencies must equal the "
@@ -58,9 +62,6 @@ SHEET = Capabilities(
         "It does not verify certificates.",
         "All of its threads have the same number of connections. If the number of connections "
         "is not a multiple of the load tool's CPUs, it uses fewer threads.",
-        "Measured in a closed loop of 30 requests, against the log of a server with delays of 10 "
-        "to 110 ms: p50 +0.5 to +1.7 %, p99 +0.2 to +4.6 %, p99.9 +0.3 to +4.1 %; "
-        "p99 +11 % with pauses of 0.1 s every 2 s.",
     ),
 )
 

@@ -15,12 +15,10 @@ from scipy.special import chdtri, ndtr, stdtrit
 
 from orchestrator.stats.comparison import ALPHA, EQUIVALENCE_ALPHA, LARGEST_LOG, Comparison
 from orchestrator.stats.paired import FEWEST_BLOCKS, ROUNDING
-from orchestrator.stats.power import MOST_BLOCKS
+from orchestrator.stats.power import MOST_BLOCKS, POWER
 
 Floats = NDArray[np.float64]
 
-#: The probability of a decision with the estimated number of blocks.
-POWER = 0.8
 #: With fewer blocks than these odds need, a comparison most likely stays open.
 EVEN_ODDS = 0.5
 #: Quantiles of the noise that will be measured.

@@ -23,7 +23,7 @@ from orchestrator.stats.paired import FEWEST_BLOCKS
 
 #: The maximum number of rounds of a run, and so of its blocks.
 MOST_BLOCKS = 100
-#: The probability with which a detectable change is reported: four times in five.
+#: A detectable change is reported with this probability, and the suggested blocks decide with it.
 POWER = 0.8
 #: Quantiles of the noise that will be measured. With 200 of them the power is exact to 0.001.
 _SHARES = (np.arange(200) + 0.5) / 200

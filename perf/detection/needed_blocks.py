@@ -20,13 +20,12 @@ from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.needed_blocks import (
     EVEN_ODDS,
-    POWER,
     DecisionRule,
     estimate_needed_blocks,
     is_out_of_reach,
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.power import MOST_BLOCKS, compute_block_sigma
+from orchestrator.stats.power import MOST_BLOCKS, POWER, compute_block_sigma
 from perf.detection.comparisons import EFFECTS, MARGIN, NOISES
 
 Floats = NDArray[np.float64]

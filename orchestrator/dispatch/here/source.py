@@ -38,7 +38,7 @@ def build_archive(repository: Path, sha: str) -> bytes:
 def list_lfs_files(repository: Path, sha: str) -> list[LfsFile]:
     """Return the files of Git LFS of a commit.
 
-    Raise InvalidRequestError if git-lfs has not fetched the content of one of them.
+    Raise InvalidRequestError if the content of one of them was not fetched.
     """
     files = _inspect(repository, sha).lfs_files
     if missing := select_missing(_open_store(repository), files):
