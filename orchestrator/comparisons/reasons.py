@@ -205,7 +205,8 @@ def build_notes(
 def _build_unpaired_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
     unpaired = sum(not case.paired for case in cases)
     if unpaired:
-        which = "Both sides were" if unpaired == len(cases) else f"{unpaired} cases were"
+        some = f"{format_items(unpaired, 'case')} {'was' if unpaired == 1 else 'were'}"
+        which = "Both sides were" if unpaired == len(cases) else some
         yield (
             f"Unpaired: {which} {UNPAIRED}. Measure both in one run to see the effect of the code."
         )
