@@ -88,16 +88,20 @@ def decide_cases(
     elsewhere: Sequence[float] = (),
     cells: int = 0,
     screen: bool = False,
+    estimate: bool = True,
 ) -> dict[Case, Decision]:
     """Decide the cases that are analysed now.
 
     `elsewhere`: the newest p values of the other cases of the run; `cells`: the number of cells of
-    the run, including those without a p value yet.
+    the run, including those without a p value yet. Without `estimate`, `needed_blocks` is None: no
+    decision depends on it, and it takes most of the time.
     """
     bound = compute_belief_threshold(
         [*elsewhere, *(p for each in seen.values() for p in each.p_values)], cells
     )
-    return {case: _decide(each, bound, screen) for case, each in seen.items()}
+    return {
+        case: _decide(each, bound, screen=screen, estimate=estimate) for case, each in seen.items()
+    }
 
 
 def compute_belief_threshold(p_values: Sequence[float], cells: int) -> float:
@@ -125,7 +129,7 @@ def estimate_blocks_left(
     return BlocksLeft(least=least, typical=min(most, max(least, analysis - done)), most=most)
 
 
-def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
+def _decide(seen: CaseData, bound: float, *, screen: bool, estimate: bool) -> Decision:
     obstacles = [_find_obstacle(each, bound) for each in seen.comparisons]
     verdicts = [_correct_trivial(each, bound) for each in seen.comparisons]
     verdict = find_worst_verdict(verdicts)
@@ -134,12 +138,13 @@ def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
     if not seen.comparisons:
         obstacle = "no primary metric was measured on both sides"
     decided = not obstacle
+    estimated = estimate and not decided
     return Decision(
         decided=decided,
         futile=screen and not decided and _is_futile(seen),
         verdict=verdict,
         cell=blocked[0] if blocked else _find_worst_cell(seen.comparisons, verdicts, verdict),
-        needed_blocks=None if decided else _estimate_needed(seen, obstacles, bound),
+        needed_blocks=_estimate_needed(seen, obstacles, bound) if estimated else None,
         obstacle=obstacle,
     )
 

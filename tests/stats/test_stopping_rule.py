@@ -1,7 +1,6 @@
 """A run until decided: its error rate and its cost."""
 
 import math
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -55,21 +54,19 @@ def measured(values, *, matrix=False, screen=False):
 
     The cases are those of one run if `matrix`, else each is a run of its own.
     """
-    # No decision depends on this estimate, and it would take most of the time.
-    with mock.patch("orchestrator.stats.stopping._estimate_needed", return_value=None):
-        return decide_all(values, matrix=matrix, screen=screen)
-
-
-def decide_all(values, *, matrix, screen):
     before, after = values
     open_, ended = set(range(len(before))), {}
     for analysis in INTERIM_BLOCKS:
         seen = {case: build_case_data(before[case], after[case], analysis) for case in open_}
         if matrix:
             known = [end[1] for case, end in ended.items() if case not in open_]
-            decisions = decide_cases(seen, elsewhere=known, cells=len(before), screen=screen)
+            decisions = decide_cases(
+                seen, elsewhere=known, cells=len(before), screen=screen, estimate=False
+            )
         else:
-            decisions = {case: decide_cases({0: each})[0] for case, each in seen.items()}
+            decisions = {
+                case: decide_cases({0: each}, estimate=False)[0] for case, each in seen.items()
+            }
         for case, decision in decisions.items():
             ended[case] = (decision, seen[case].p_values[0], analysis)
             if decision.decided or decision.futile:
