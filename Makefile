@@ -74,7 +74,7 @@ pictures: dev-env ## measure nine commits and write the pictures of the README (
 	@$(WITH_SERVERS) pictures -- $(VENV_PYTHON) -m pytest -q tests/browser/readme_pictures.py $(ARGS)
 
 bench-api: ## benchmark requests to the API next to a bare Django view (all: ARGS=--short, ARGS=--keep)
-bench-detection: ## benchmark change detection next to Otava and other detectors
+bench-detection: ## benchmark change detection and verdicts of runs next to Otava and others (ARGS="--only runs")
 bench-dispatch: ## benchmark jobs a minute and CPU time next to ansible, pyinfra, fabric and ssh
 bench-disturbance: ## show how much a busy neighbour moves results, and whether the checks detect it
 bench-fidelity: ## compare Pitwall's numbers with those of the load tools alone

@@ -1,11 +1,11 @@
-"""Accuracy of change detection in histories and between two commits, compared with other detectors.
+"""Accuracy of change detection in histories and between two commits, compared with other methods.
 
-It also measures how well the number of blocks is estimated that decides a comparison, and how often
-the verdicts of whole runs and of repeated runs are wrong, and the order of trials or the noise
-between runs causes a false claim.
+The part `changes` measures change points, and comparisons of one metric: their errors, their power,
+the estimated number of blocks, repeated runs, and false claims by the order of trials or by noise
+between runs. The part `runs` measures whole runs of many cases, from their blocks to the headline.
 
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
-result. Needs no database. All generated data have a fixed seed.
+result, `ARGS="--only runs"` for one part. Needs no database. All generated data have a fixed seed.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from perf.detection import summary
-from perf.detection.comparisons import comparisons
-from perf.detection.detectors import detectors, otava_version
-from perf.detection.error_rates import measure_error_rates
-from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
-from perf.detection.false_claims import measure_false_claims
-from perf.detection.needed_blocks import measure_needed_blocks
-from perf.detection.power import measure_power
-from perf.detection.summary import WANTED, Measurements
+from perf.detection.evaluation import FULL, SHORT, Extent
+from perf.detection.parts import PARTS
 from perf.harness.machine import describe_machine
-from perf.harness.report import judge_requirements, keep
+from perf.harness.report import judge_requirements, keep, load_kept
 
 NAME = "detection"
 SEED = 6
@@ -32,44 +28,56 @@ SEED = 6
 
 def main() -> None:
     options = parse()
-    came_from = describe_machine()
-    began = time.monotonic()
-    data = measure(SHORT if options.short else FULL, options.seed)
-    answer = judge_requirements(NAME, summary.measured(data), WANTED)
-    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    extent = SHORT if options.short else FULL
+    if options.runs:
+        extent = replace(extent, runs=options.runs)
+    names = [options.only] if options.only else list(PARTS)
+    parts = {name: measure(name, extent, options.seed) for name in names}
     if options.keep:
-        more = {"machine": came_from, "versions": {"apache-otava": otava_version()}}
-        more["details"] = {"seed": options.seed, **summary.details(data)}
-        print(f"kept in {keep(NAME, {**answer, **more})}")
-    print(json.dumps(answer))
+        kept = {**load_kept_parts(), **parts}
+        print(f"kept in {keep(NAME, {**judge(kept), 'parts': kept})}")
+    print(json.dumps(judge(parts)))
 
 
-def measure(extent: Extent, seed: int) -> Measurements:
-    evaluation = Evaluation(extent, seed)
-    results = {}
-    for detector in detectors():
-        print(f"  {detector.title}", flush=True)
-        every, sure = evaluation.results(detector)
-        results[detector.title] = every
-        if detector.title == summary.PITWALL:
-            results[summary.ALERTS] = sure
-    print("  comparisons", flush=True)
-    duels = comparisons(extent.comparisons, seed)
-    print("  needed blocks", flush=True)
-    needed = measure_needed_blocks(extent.inconclusive, seed)
-    print("  false claims by order and run", flush=True)
-    claims = measure_false_claims(extent.comparisons, seed)
-    print("  error rates", flush=True)
-    errors = measure_error_rates(extent.repeated, seed)
-    print("  power", flush=True)
-    power = measure_power(extent.powers, seed)
-    return Measurements(results, duels, needed, claims, errors, power)
+def measure(name: str, extent: Extent, seed: int) -> dict[str, Any]:
+    """Measure a part and print its tables; return what is kept of it."""
+    print(name, flush=True)
+    machine = describe_machine()
+    began, used = time.monotonic(), time.process_time()
+    result = PARTS[name].measure(extent, seed)
+    took, used = time.monotonic() - began, time.process_time() - used
+    print(f"\n{result.text}\n\n{name}: {took:.0f} s, {used:.0f} s of CPU time\n", flush=True)
+    return {
+        "machine": machine,
+        "seed": seed,
+        "cpu_s": round(used),
+        "measured": dict(result.measured),
+        "details": dict(result.details),
+    }
+
+
+def judge(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object of the last line, of these parts."""
+    measured = {key: value for part in parts.values() for key, value in part["measured"].items()}
+    wanted = {key: want for name in parts for key, want in PARTS[name].wanted.items()}
+    return judge_requirements(NAME, measured, wanted)
+
+
+def load_kept_parts() -> dict[str, Any]:
+    """Return the parts of the kept result whose values are those that are wanted today."""
+    return {
+        name: part
+        for name, part in load_kept(NAME).get("parts", {}).items()
+        if name in PARTS and part["measured"].keys() == PARTS[name].wanted.keys()
+    }
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.detection")
     parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
+    parser.add_argument("--only", choices=PARTS, help="measure only this part")
+    parser.add_argument("--runs", type=int, help=f"simulated runs of a kind; {FULL.runs} in full")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of what is made; default {SEED}")
     return parser.parse_args()
 

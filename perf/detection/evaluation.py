@@ -23,7 +23,7 @@ LONG = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """The number of series of each kind."""
+    """The number of series, comparisons and runs of each kind."""
 
     planted: int
     quiet: int
@@ -33,15 +33,16 @@ class Extent:
     inconclusive: int
     repeated: int
     powers: int
+    runs: int
 
 
 FULL = Extent(
     planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25,
-    repeated=600, powers=500,
+    repeated=600, powers=500, runs=1000,
 )  # fmt: skip
 SHORT = Extent(
     planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1,
-    repeated=10, powers=10,
+    repeated=10, powers=10, runs=3,
 )  # fmt: skip
 
 

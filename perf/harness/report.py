@@ -58,6 +58,16 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def keep(name: str, result: dict[str, Any]) -> Path:
     """Write a result to perf/results, which has the results of the last full run."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = _find_file(name)
     path.write_text(json.dumps(result, indent=2, sort_keys=True) + "\n")
     return path
+
+
+def load_kept(name: str) -> dict[str, Any]:
+    """Return the kept result of a benchmark; empty without one."""
+    path = _find_file(name)
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def _find_file(name: str) -> Path:
+    return RESULTS / f"{name}.json"

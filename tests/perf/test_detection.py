@@ -5,9 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from perf.detection.__main__ import NAME, judge, load_kept_parts
 from perf.detection.detectors import _perfherder, _threshold
+from perf.detection.parts import PARTS
 from perf.detection.scores import Score, compute_score
 from perf.detection.synthetic import APART, planted
+from perf.harness import report
 from tests.support.benchmarks import run_benchmark
 
 
@@ -52,3 +55,20 @@ def test_alternative_detectors_find_an_obvious_step():
 def test_detection_benchmark_reports_a_value_for_every_target():
     answer = run_benchmark("detection", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()
+    assert answer["measured"].keys() == {key for part in PARTS.values() for key in part.wanted}
+
+
+def test_a_part_is_kept_while_its_targets_stay_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    runs = {"measured": dict.fromkeys(PARTS["runs"].wanted, 0.0)}
+    outdated = {"measured": {"a_target_of_last_year": 0.0}}
+    report.keep(NAME, {"parts": {"runs": runs, "changes": outdated, "gone": runs}})
+    assert load_kept_parts() == {"runs": runs}
+    report.keep(NAME, {"measured": {"no_parts": 1.0}})
+    assert load_kept_parts() == {}
+
+
+def test_the_last_line_has_the_targets_of_the_measured_parts():
+    answer = judge({"runs": {"measured": dict.fromkeys(PARTS["runs"].wanted, 1.0)}})
+    assert answer["measured"].keys() == PARTS["runs"].wanted.keys()
+    assert answer["met"] is False

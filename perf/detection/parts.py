@@ -1,0 +1,76 @@
+"""The parts of the benchmark: each has its targets, and can be measured alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from perf.detection import run_summary, summary
+from perf.detection.comparisons import comparisons
+from perf.detection.detectors import detectors, otava_version
+from perf.detection.error_rates import measure_error_rates
+from perf.detection.evaluation import Evaluation, Extent
+from perf.detection.false_claims import measure_false_claims
+from perf.detection.needed_blocks import measure_needed_blocks
+from perf.detection.power import measure_power
+from perf.harness.report import Requirement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResult:
+    """`measured` has the keys of the part's targets; `text` has tables for people."""
+
+    measured: Mapping[str, float]
+    details: Mapping[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """`measure` gets the extent and the seed."""
+
+    wanted: Mapping[str, Requirement | None]
+    measure: Callable[[Extent, int], PartResult]
+
+
+def _measure_changes(extent: Extent, seed: int) -> PartResult:
+    evaluation = Evaluation(extent, seed)
+    results = {}
+    for detector in detectors():
+        print(f"  {detector.title}", flush=True)
+        every, sure = evaluation.results(detector)
+        results[detector.title] = every
+        if detector.title == summary.PITWALL:
+            results[summary.ALERTS] = sure
+    print("  comparisons", flush=True)
+    single = comparisons(extent.comparisons, seed)
+    print("  needed blocks", flush=True)
+    needed = measure_needed_blocks(extent.inconclusive, seed)
+    print("  false claims by order and run", flush=True)
+    claims = measure_false_claims(extent.comparisons, seed)
+    print("  error rates", flush=True)
+    errors = measure_error_rates(extent.repeated, seed)
+    print("  power", flush=True)
+    power = measure_power(extent.powers, seed)
+    data = summary.Measurements(results, single, needed, claims, errors, power)
+    return PartResult(
+        measured=summary.measured(data),
+        details={"apache-otava": otava_version(), **summary.details(data)},
+        text=summary.text(data),
+    )
+
+
+def _measure_runs(extent: Extent, seed: int) -> PartResult:
+    data = run_summary.measure_runs(extent.runs, seed)
+    return PartResult(
+        measured=run_summary.summarise_runs(data),
+        details=run_summary.describe_runs(data),
+        text=run_summary.format_runs(data),
+    )
+
+
+PARTS: Mapping[str, Part] = {
+    "changes": Part(wanted=summary.WANTED, measure=_measure_changes),
+    "runs": Part(wanted=run_summary.RUNS_WANTED, measure=_measure_runs),
+}
