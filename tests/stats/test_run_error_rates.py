@@ -23,7 +23,7 @@ def test_a_run_of_many_cases_without_a_change_rarely_names_one(noise: float) -> 
 def test_a_change_of_the_margin_is_rarely_called_unimportant(noise: float, change: float) -> None:
     """Before small changes had to be proven, 39 % were.
 
-    The target of 5 % is missed slightly (docs/error-rates.md); this guards against more.
+    It is about the target of 5 % (docs/error-rates.md); 400 runs only show if it is far above.
     """
     scenario = Scenario(
         variation=Variation(noise=noise),
