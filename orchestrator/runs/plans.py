@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -14,7 +15,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, se
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
-from orchestrator.benchmarks.selectors import get_stored_spec
+from orchestrator.benchmarks.selectors import StoredSpec, get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
@@ -165,19 +166,10 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     if whole.has_secrets:
         check_secrets(benchmark.project, whole.list_secret_names(parameters), commits)
     pins = resolve_pins(member, spec, parameters) if spec.repositories else ()
-    times = tuple(whole.trial_s[case.key] for case in cases)
-    trial_count = len(times) * len(commits) * rounds * len(placements)
+    times = _plan_times(whole, cases, commits=len(commits), rounds=rounds, until=until)
+    trial_count = len(cases) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)
-    case_s = [each * len(commits) * rounds for each in times]
-    parts = _split_jobs(case_s, until, rounds)
-    prepare_s = tuple(
-        estimate_prepare_s(spec, [cases[at] for at in part], commits=len(commits))
-        if whole.has_prepare_steps
-        else 0.0
-        for part in parts
-    )
-    round_s = sum(times) * len(commits) + sum(prepare_s)
-    round_s *= sum(len(roles) for roles in placements)
+    round_s = times.round_s * sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
     return RunPlan(
         definition=definition,
@@ -191,15 +183,49 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         cases=tuple(cases),
         cases_in_all=len(whole.cases),
         pins=pins,
-        trial_s=times,
-        parts=parts,
-        prepare_s=prepare_s,
+        trial_s=times.trial_s,
+        parts=times.parts,
+        prepare_s=times.prepare_s,
         trial_count=trial_count,
-        job_s=sum(case_s) + sum(prepare_s),
+        job_s=times.job_s,
         warnings=(
             *_warn_of_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
             *_warn_of_unusable_hosts(placements),
         ),
+    )
+
+
+class _Times(NamedTuple):
+    """The jobs of a placement, as parts of the cases, and expected seconds.
+
+    Of a trial of each case, of the prepare steps of each part, of a round, and of all jobs.
+    """
+
+    parts: tuple[range, ...]
+    trial_s: tuple[float, ...]
+    prepare_s: tuple[float, ...]
+    round_s: float
+    job_s: float
+
+
+def _plan_times(
+    whole: StoredSpec, cases: Sequence[CaseSpec], *, commits: int, rounds: int, until: Until
+) -> _Times:
+    trial_s = tuple(whole.trial_s[case.key] for case in cases)
+    case_s = [each * commits * rounds for each in trial_s]
+    parts = _split_jobs(case_s, until, rounds)
+    prepare_s = tuple(
+        estimate_prepare_s(whole.spec, [cases[at] for at in part], commits=commits)
+        if whole.has_prepare_steps
+        else 0.0
+        for part in parts
+    )
+    return _Times(
+        parts=parts,
+        trial_s=trial_s,
+        prepare_s=prepare_s,
+        round_s=sum(trial_s) * commits + sum(prepare_s),
+        job_s=sum(case_s) + sum(prepare_s),
     )
 
 
