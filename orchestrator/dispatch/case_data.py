@@ -152,7 +152,9 @@ def describe_decision(
     status = VERDICT_TEXT[verdict]
     if verdict is not Verdict.EQUIVALENT:
         title = f"{metric.title[0].lower()}{metric.title[1:]}"
-        status += f": {title} {format_change(compared.change)}"
+        no_ratio = compared.change is None and compared.reasons
+        shown = f", {compared.reasons[0]}" if no_ratio else f" {format_change(compared.change)}"
+        status += f": {title}{shown}"
     if len(spec.contenders) > 1 and verdict is not Verdict.EQUIVALENT:
         status += f" at {spec.contenders[at]}"
     return status if decision.decided else f"{status}; {decision.obstacle}"

@@ -73,13 +73,13 @@ class Comparison:
 
     `blocks` counts those with both values, `excluded` the others. `baseline` and `contender` are
     geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is half the width
-    of the interval, as a share. `detectable` is the change that this number of blocks detects with
-    a power of 0.8. `fragile`:
-    the second opinion (`robust`, from 7 blocks) leads to another verdict. Not `paired`: trials that
-    share no block (`compare_unpaired`); then `blocks` counts the trials of the smaller side, and
-    `unconfirmed`: they differ, but too few runs measured them for a verdict.
-    `degrees` of freedom of the test. `order_effect`: of the order of the trials in a block; if it
-    could not be separated from the change, it is None, and `order_note` has the reason.
+    of the interval, as a share. `likely_change`, of claimed changes: the change corrected for the
+    selection (`selective_inference`). `fragile`: the second opinion (`robust`, from 7 blocks) leads
+    to another verdict. Not `paired`: trials that share no block (`compare_unpaired`); then `blocks`
+    counts the trials of the smaller side, and `unconfirmed`: they differ, but too few runs measured
+    them for a verdict. `degrees` of freedom of the test. `order_effect`: of the order of the trials
+    in a block; if it could not be separated from the change, it is None, and `order_note` has the
+    reason.
     """
 
     verdict: Verdict
@@ -92,12 +92,12 @@ class Comparison:
     baseline: float | None = None
     contender: float | None = None
     change: float | None = None
+    likely_change: float | None = None
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
     equivalence_p: float | None = None
     half_width: float | None = None
-    detectable: float | None = None
     robust: RobustChange | None = None
     fragile: bool = False
     paired: bool = True
@@ -128,8 +128,9 @@ def compare_blocks(
     - equivalent: only the latter
     - inconclusive: all other cases, and fewer than 5 blocks
 
-    A value of zero has no ratio: the comparison is inconclusive and has no change. Interim
-    analyses pass their own alphas (`interim`).
+    A value of zero has no ratio: the comparison is inconclusive and has no change, whatever the
+    number of blocks. If all values are zero, there is no difference. Interim analyses pass their
+    own alphas (`interim`).
 
     Raises ValueError for sides or orders of different length, a negative or non-finite value, and
     a margin that is not between 0 and 1.
@@ -166,9 +167,10 @@ def _judge_pairs(
     alpha: float,
     equivalence_alpha: float,
 ) -> Comparison:
-    """Compare the pairs, which all have a ratio."""
+    """Compare the pairs, which all have a ratio, or are all zero."""
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
-    logs = np.log(pairs)
+    are_zero = not pairs.any()
+    logs = np.zeros_like(pairs) if are_zero else np.log(pairs)
     means = compute_block_means((logs[:, 1] - logs[:, 0])[None], orders[None])
     test = compute_paired_test(means, margin=margin, confidence=confidence)
     verdict = derive_verdict(test, better, alpha, equivalence_alpha)
@@ -180,15 +182,14 @@ def _judge_pairs(
         reasons=build_reasons(
             test.n, verdict, margin, test.half_width, fragile, changed=is_changed(test, alpha)
         ),
-        baseline=float(np.exp(logs[:, 0].mean())),
-        contender=float(np.exp(logs[:, 1].mean())),
+        baseline=0.0 if are_zero else float(np.exp(logs[:, 0].mean())),
+        contender=0.0 if are_zero else float(np.exp(logs[:, 1].mean())),
         change=as_change(test.mean),
         low=_change(test.low),
         high=_change(test.high),
         p_value=test.p_value,
         equivalence_p=test.equivalence_p,
         half_width=_change(test.half_width),
-        detectable=_change(test.detectable(alpha)),
         robust=robust,
         fragile=fragile,
         degrees=test.degrees,
@@ -232,7 +233,8 @@ def _select_pairs(
 def _find_obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
     if not len(pairs):
         return ("no block has both values",)
-    return ("a value of zero has no ratio",) if (pairs == 0).any() else ()
+    some_are_zero = (pairs == 0).any() and pairs.any()
+    return ("a value of zero has no ratio",) if some_are_zero else ()
 
 
 def as_change(log_ratio: float) -> float:

@@ -35,7 +35,7 @@ from orchestrator.stats.order_effect import (
     compute_block_means,
     explain_unseparated,
 )
-from orchestrator.stats.paired import FEWEST_BLOCKS, POWER_CONFIDENCE, ROUNDING
+from orchestrator.stats.paired import FEWEST_BLOCKS, ROUNDING
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, compute_rank
 from orchestrator.stats.summary import compute_t_quantile
 
@@ -70,7 +70,6 @@ class _Row(NamedTuple):
     equivalence_p: float
     half_log: float
     half_width: float
-    detectable: float
     degrees: float
     order_effect: OrderEffect | None
     order_note: str
@@ -91,7 +90,6 @@ class _TestResults:
     after: Floats
     mean: Floats
     half_width: Floats
-    reach: Floats
     p_value: Floats
     equivalence_p: Floats
     n: int
@@ -189,15 +187,11 @@ def _test_cells(
     means = compute_block_means(logs[1] - logs[0], orders)
     mean, error, degrees = means.mean, means.error, means.degrees
     low, high = np.log1p(-margins), np.log1p(margins)
-    detecting = _compute_quantiles(1 - rules.alpha, means) + _compute_quantiles(
-        POWER_CONFIDENCE, means
-    )
     return _TestResults(
         before=logs[0].mean(axis=1),
         after=logs[1].mean(axis=1),
         mean=mean,
         half_width=_compute_quantiles(rules.confidence, means) * error,
-        reach=detecting * error,
         p_value=np.minimum(1.0, 2 * _compute_tails(np.abs(mean), error, degrees)),
         equivalence_p=np.maximum(
             _compute_tails(mean - low, error, degrees), _compute_tails(high - mean, error, degrees)
@@ -269,7 +263,6 @@ def _iterate_rows(tested: _TestResults) -> Iterator[_Row]:
         _compute_changes(tested.mean + tested.half_width),
         tested.p_value, tested.equivalence_p, tested.half_width,
         _compute_changes(tested.half_width),
-        _compute_changes(tested.reach),
         tested.means.degrees,
     )  # fmt: skip
     lists = [column.tolist() for column in columns]
@@ -314,7 +307,6 @@ def _build_comparison(
         p_value=row.p_value,
         equivalence_p=row.equivalence_p,
         half_width=row.half_width,
-        detectable=row.detectable,
         robust=robust,
         fragile=fragile,
         degrees=row.degrees,

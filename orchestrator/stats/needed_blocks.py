@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtr, stdtrit
 
 from orchestrator.stats.comparison import ALPHA, EQUIVALENCE_ALPHA, LARGEST_LOG, Comparison
+from orchestrator.stats.order_effect import ORDER_UNKNOWN
 from orchestrator.stats.paired import FEWEST_BLOCKS, ROUNDING
 from orchestrator.stats.power import MOST_BLOCKS, POWER
 
@@ -38,12 +39,16 @@ class DecisionRule:
 
 
 class _Measured(NamedTuple):
-    """Columns of comparisons: blocks, mean and noise of a block's log ratio, and the margin."""
+    """Columns of comparisons: blocks, mean and noise of a block's log ratio, and the margin.
+
+    `parameters` of the model: the mean, and the effect of the order if it is known.
+    """
 
     blocks: Floats
     mean: Floats
     sigma: Floats
     margin: Floats
+    parameters: Floats
 
 
 def estimate_needed_blocks(
@@ -88,7 +93,10 @@ def _read(comparisons: Sequence[Comparison]) -> _Measured:
     degrees = np.array([each.degrees for each in comparisons], dtype=np.float64)
     sigma = widths * np.sqrt(blocks) / stdtrit(degrees, (1 + confidence) / 2)
     margin = np.array([each.margin for each in comparisons])
-    return _Measured(blocks, mean, np.maximum(sigma, ROUNDING), margin)
+    parameters = np.array(
+        [1.0 if each.order_note == ORDER_UNKNOWN else 2.0 for each in comparisons]
+    )
+    return _Measured(blocks, mean, np.maximum(sigma, ROUNDING), margin, parameters)
 
 
 def _search(measured: _Measured, rule: DecisionRule, power: float) -> NDArray[np.int64]:
@@ -106,7 +114,8 @@ def _search(measured: _Measured, rule: DecisionRule, power: float) -> NDArray[np
 def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) -> Floats:
     """Return the probability that each comparison is decided with `total` blocks."""
     # Rows are comparisons, columns are quantiles of the noise that will be measured.
-    claim, same = (each * measured.sigma[:, None] for each in _compute_distances(total, rule))
+    distances = _compute_distances(total, measured.parameters, rule)
+    claim, same = (each * measured.sigma[:, None] for each in distances)
     low, high = np.log1p(-measured.margin)[:, None], np.log1p(measured.margin)[:, None]
     mean = measured.mean[:, None]
     # The mean of all blocks differs from that of the present ones: the further blocks have noise,
@@ -126,13 +135,15 @@ def _predict_decision(total: Floats, measured: _Measured, rule: DecisionRule) ->
     return np.asarray((beyond + within).mean(axis=1))
 
 
-def _compute_distances(total: Floats, rule: DecisionRule) -> Iterator[Floats]:
+def _compute_distances(total: Floats, parameters: Floats, rule: DecisionRule) -> Iterator[Floats]:
     """Yield the distances of a mean from zero, or from the margin, that each alpha requires.
 
-    They are in units of the true noise. The slow quantiles are computed once for each total.
+    They are in units of the true noise. The slow quantiles are computed once for each pair of total
+    and parameters.
     """
-    each_total, places = np.unique(total, return_inverse=True)
-    degrees = (each_total - 1)[:, None]
+    pairs, places = np.unique(np.stack([total, parameters]), axis=1, return_inverse=True)
+    each_total, places = pairs[0], np.ravel(places)
+    degrees = (each_total - pairs[1])[:, None]
     errors = np.sqrt(chdtri(degrees, 1 - _SHARES) / degrees / each_total[:, None])
     for alpha in (rule.claim_alpha / 2, rule.equivalence_alpha):
         yield (stdtrit(degrees, 1 - alpha) * errors)[places]

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 CONTENDER_SECOND, CONTENDER_FIRST, UNKNOWN = 1, -1, 0
 #: With fewer blocks of one order, its mean says little.
 FEWEST_OF_AN_ORDER = 2
+#: Why an effect is not separated, whatever the number of blocks.
+ORDER_UNKNOWN = "the order of the trials in a block is not known"
 
 Floats = NDArray[np.float64]
 Orders = NDArray[np.int64]
@@ -87,7 +89,7 @@ def explain_unseparated(orders: Orders) -> str:
     n = orders.size
     seconds, firsts = (int((orders == each).sum()) for each in (CONTENDER_SECOND, CONTENDER_FIRST))
     if seconds + firsts < n:
-        return "the order of the trials in a block is not known"
+        return ORDER_UNKNOWN
     if min(seconds, firsts) >= FEWEST_OF_AN_ORDER:
         return ""
     return (

@@ -12,8 +12,6 @@ from orchestrator.stats.summary import compute_t_quantile
 FEWEST_BLOCKS = 5
 #: Smaller differences of logs are rounding errors, not noise.
 ROUNDING = 1e-12
-#: The t quantile of the usual power, 0.8.
-POWER_CONFIDENCE = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +37,6 @@ class PairedTest:
     @property
     def high(self) -> float | None:
         return None if self.half_width is None else self.mean + self.half_width
-
-    def detectable(self, alpha: float) -> float | None:
-        """Return the true difference that n blocks detect at `alpha` with a power of 0.8."""
-        if self.standard_error is None:
-            return None
-        degrees = self.n - 1 if self.degrees is None else self.degrees
-        reach = compute_t_quantile(1 - alpha, degrees) + compute_t_quantile(
-            POWER_CONFIDENCE, degrees
-        )
-        return reach * self.standard_error
 
 
 def compute_paired_test(means: BlockMeans, *, margin: float, confidence: float) -> PairedTest:

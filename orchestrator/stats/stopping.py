@@ -157,6 +157,9 @@ def _explain_too_many_excluded(seen: CaseData) -> str:
 
 def _find_obstacle(cell: Comparison, bound: float) -> str:
     """Return why this cell is not decided; empty if it is."""
+    if cell.blocks and cell.change is None:
+        # A value of zero: no number of blocks gives the others a ratio.
+        return ""
     if cell.verdict is Verdict.INCONCLUSIVE:
         return "; ".join(cell.reasons) or "nothing is proven yet"
     if cell.fragile:

@@ -72,19 +72,23 @@ def compare_unpaired(
     if len(unknown.reasons) > 1:
         return unknown
     sides = _take_logs(baseline), _take_logs(contender)
+    known = _fill_means(unknown, sides)
+    if known.blocks < FEWEST_BLOCKS:
+        why = build_reasons(known.blocks, known.verdict, margin, None, False, unit="trials")
+        return replace(known, reasons=(UNPAIRED, *why))
+    if min(map(len, sides)) < FEWEST_RUNS:
+        return _mark_unconfirmed(known, sides, alpha)
+    return _judge_runs(known, sides, alpha, equivalence_alpha)
+
+
+def _fill_means(unknown: Comparison, sides: tuple[_Side, _Side]) -> Comparison:
     first, second = (float(np.mean([run.mean() for run in side])) for side in sides)
-    known = replace(
+    return replace(
         unknown,
         baseline=math.exp(first),
         contender=math.exp(second),
         change=as_change(second - first),
     )
-    if unknown.blocks < FEWEST_BLOCKS:
-        why = build_reasons(unknown.blocks, unknown.verdict, margin, None, False, unit="trials")
-        return replace(known, reasons=(UNPAIRED, *why))
-    if min(map(len, sides)) < FEWEST_RUNS:
-        return _mark_unconfirmed(known, sides, alpha)
-    return _judge_runs(known, sides, alpha, equivalence_alpha)
 
 
 def _mark_unconfirmed(known: Comparison, sides: tuple[_Side, _Side], alpha: float) -> Comparison:
@@ -120,7 +124,6 @@ def _judge_runs(
         p_value=test.p_value,
         equivalence_p=test.equivalence_p,
         half_width=as_change(half_width),
-        detectable=as_change(test.detectable(alpha) or 0.0),
         degrees=test.degrees,
     )
 

@@ -127,6 +127,13 @@ def test_a_zero_has_no_ratio():
     assert result.reasons == ("a value of zero has no ratio",)
 
 
+def test_zeros_alone_do_not_differ():
+    result = compare([0.0] * 5, [0.0] * 5)
+    assert (result.verdict, result.change, result.p_value) == (Verdict.EQUIVALENT, 0.0, 1.0)
+    assert (result.baseline, result.contender) == (0.0, 0.0)
+    assert compare([0.0] * 4, [0.0] * 4).verdict is Verdict.INCONCLUSIVE
+
+
 @pytest.mark.parametrize(
     ("baseline", "contender", "settings", "message"),
     [

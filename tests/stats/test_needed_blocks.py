@@ -12,6 +12,12 @@ from orchestrator.stats.needed_blocks import (
     estimate_needed_blocks,
     is_out_of_reach,
 )
+from orchestrator.stats.order_effect import (
+    CONTENDER_FIRST,
+    CONTENDER_SECOND,
+    UNKNOWN,
+    compute_block_means,
+)
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.unpaired import compare_unpaired
 
@@ -21,10 +27,21 @@ ALONE = DecisionRule()
 SCORES = np.array([-1.5, -1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0, 1.5]) / 0.9487
 
 
-def compare(change, sigma, *, scores=SCORES):
+def alternate(blocks):
+    """The orders of blocks of which each second one mirrors the one before."""
+    return [CONTENDER_SECOND if at % 2 else CONTENDER_FIRST for at in range(blocks)]
+
+
+def compare(change, sigma, *, scores=SCORES, known_orders=False):
     """Compare blocks with just this mean and noise."""
     contender = 100 * np.exp(math.log1p(change) + sigma * np.array(scores))
-    return compare_blocks([100.0] * len(scores), contender.tolist(), better="lower", margin=MARGIN)
+    return compare_blocks(
+        [100.0] * len(scores),
+        contender.tolist(),
+        better="lower",
+        margin=MARGIN,
+        orders=alternate(len(scores)) if known_orders else (),
+    )
 
 
 def estimate(change, sigma, *, rule=ALONE, **more):
@@ -32,32 +49,37 @@ def estimate(change, sigma, *, rule=ALONE, **more):
     return needed
 
 
-def decide(rng, present, total, mean, sigma, rule):
+def decide(rng, present, total, mean, sigma, rule, orders):
     """The share of continuations to `total` blocks that are decided."""
     decided = 0
     for _ in range(300):
         further = rng.normal(mean, sigma, total - len(present))
         contender = np.exp(np.concatenate([present, further])).tolist()
-        each = compare_blocks([1.0] * total, contender, better="lower", margin=MARGIN)
+        each = compare_blocks(
+            [1.0] * total, contender, better="lower", margin=MARGIN, orders=orders[:total]
+        )
         claim = each.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}
         kept = not claim or each.p_value < rule.claim_alpha
         decided += kept and each.verdict is not Verdict.INCONCLUSIVE
     return decided / 300
 
 
+@pytest.mark.parametrize("known_orders", [False, True])
 @pytest.mark.parametrize("claim_alpha", [0.015, 0.0005])
 @pytest.mark.parametrize(("change", "sigma"), [(0.0, 0.04), (0.012, 0.03), (0.06, 0.07)])
 def test_four_in_five_are_decided_if_the_measured_change_and_noise_are_right(
-    change, sigma, claim_alpha
+    change, sigma, claim_alpha, known_orders
 ):
     """`make bench-detection` measures it with the true ones."""
     rule = DecisionRule(claim_alpha=claim_alpha)
-    total = estimate(change, sigma, rule=rule)
+    total = estimate(change, sigma, rule=rule, known_orders=known_orders)
+    orders = alternate(2 * total) if known_orders else ()
     present = math.log1p(change) + sigma * SCORES
     rng = np.random.default_rng(21)
-    mean, noise = float(present.mean()), float(present.std(ddof=1))
-    assert decide(rng, present, round(total * 1.5), mean, noise, rule) >= 0.8
-    assert decide(rng, present, max(11, round(total / 1.5)), mean, noise, rule) <= 0.8
+    means = compute_block_means(present[None], np.array([orders[:10] or [UNKNOWN] * 10]))
+    mean, noise = float(means.mean[0]), float(means.error[0]) * math.sqrt(10)
+    assert decide(rng, present, round(total * 1.5), mean, noise, rule, orders) >= 0.8
+    assert decide(rng, present, max(11, round(total / 1.7)), mean, noise, rule, orders) <= 0.8
 
 
 def test_the_closer_to_the_margin_the_more_blocks_are_needed():
@@ -125,3 +147,13 @@ def test_estimates_of_many_are_those_of_each():
     results.append(compare(0.01, 0.05, scores=SCORES[::2]))
     alone = [estimate_needed_blocks([each], DecisionRule())[0] for each in results]
     assert estimate_needed_blocks(results, DecisionRule()) == alone
+
+
+def test_the_effect_of_the_order_costs_a_degree_of_freedom():
+    """Blocks of both orders are alike here, so only the degrees of freedom differ."""
+    scores = np.repeat([-1.0, 1.0, -0.2, 0.2], 2)
+    rule = DecisionRule(claim_alpha=1e-6)
+    known, unknown = (
+        estimate(0.08, 0.02, scores=scores, rule=rule, known_orders=each) for each in (True, False)
+    )
+    assert known > unknown

@@ -291,8 +291,21 @@ def test_remaining_blocks_are_a_range(done, analysed_at, most, needed, left):
 
 def test_degenerate_values_give_no_wrong_decision() -> None:
     zeros = np.zeros(5)
-    assert not decide_cases({0: build_case_data(zeros, zeros, 5)})[0].decided
+    nothing = decide_cases({0: build_case_data(zeros, zeros, 5)})[0]
+    assert (nothing.decided, nothing.verdict) == (True, Verdict.EQUIVALENT)
     equal = np.full(7, 3.0)
     decision = decide_cases({0: build_case_data(equal, equal, 7)})[0]
     assert (decision.decided, decision.verdict) == (True, Verdict.EQUIVALENT)
     assert math.isclose(compute_belief_threshold([], 0), INTERIM_ALPHA)
+
+
+def test_a_metric_with_a_zero_does_not_keep_its_case_open() -> None:
+    """No number of blocks gives it a ratio. Its case has no other verdict than inconclusive."""
+    ones, some = np.ones(5), np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    zero = build_case_data(ones, some, 5).comparisons
+    equal = build_case_data(ones, ones, 5).comparisons
+    noisy = build_case_data(ones, np.exp([-0.1, 0.1, 0.05, -0.05, 0.02]), 5).comparisons
+    for others, decided in ((equal, True), (noisy, False)):
+        data = CaseData(blocks=5, excluded=0, comparisons=(*zero, *others))
+        decision = decide_cases({0: data})[0]
+        assert (decision.decided, decision.verdict) == (decided, Verdict.INCONCLUSIVE)
