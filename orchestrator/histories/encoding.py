@@ -22,7 +22,7 @@ def encode_columns(points: Points, configurations: Sequence[int]) -> dict[str, s
 
     `configurations` are all that occur, in the order of their numbers.
     """
-    band = compute_bands(points.trials, points.mean, points.mean_log, points.m2_log)
+    band = compute_bands(points.run_count, points.mean, points.mean_log, points.m2_log)
     with np.errstate(divide="ignore", invalid="ignore"):
         half_width = np.rint(np.log(band.high / band.value) / HALF_WIDTH_UNIT)
     return {

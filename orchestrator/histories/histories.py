@@ -230,7 +230,7 @@ def _build_points(
     wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
     commits = Commit.objects.in_bulk(wanted)
     issues = _load_validity_issues(series, shown)
-    band = compute_bands(shown.trials, shown.mean, shown.mean_log, shown.m2_log)
+    band = compute_bands(shown.run_count, shown.mean, shown.mean_log, shown.m2_log)
     others = np.bincount(line.owner, minlength=len(line.points))[first:last]
     by_commit = {shift.commit: shift for shift in shifts.points}
     baselines = dict([shifts.baseline] if shifts.baseline else [])
@@ -242,6 +242,7 @@ def _build_points(
             value=_convert_nan(band.value[i]),
             interval=(float(band.low[i]), float(band.high[i])) if band.low[i] > 0 else None,
             trials=int(shown.trials[i]),
+            runs=int(shown.run_count[i]),
             suspect=int(shown.suspect[i]),
             excluded=int(shown.invalid[i]),
             validity_issues=issues.get(commit, ()),

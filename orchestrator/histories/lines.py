@@ -34,6 +34,7 @@ class Points:
     trials: Integers
     suspect: Integers
     invalid: Integers
+    run_count: Integers
     mean: Floats
     mean_log: Floats
     m2_log: Floats

@@ -21,6 +21,7 @@ SELECT string_agg(int8send(coalesce(position, -1)::int8 << 16 | epoch), ''),
        string_agg(int8send(commit_id), ''), string_agg(timestamptz_send(at), ''),
        string_agg(int8send(trials::int8 << 32 | (configuration::int8 & 4294967295)), ''),
        string_agg(int8send(suspect::int8 << 32 | invalid), ''),
+       string_agg(int8send(run_count), ''),
        string_agg(float8send(coalesce(mean, 'NaN')), ''),
        string_agg(float8send(coalesce(mean_log, 'NaN')), ''),
        string_agg(float8send(coalesce(m2_log, 'NaN')), '')
@@ -50,10 +51,10 @@ def _read(series: int, condition: str, parameters: Sequence[int | list[int]]) ->
         cursor.execute(_PACKED + condition, [series, *parameters])
         row = cursor.fetchone()
     packed = [bytes(each or b"") for each in row]
-    place, commit, at, counts, doubts = (
-        np.frombuffer(each, ">i8").astype(np.int64) for each in packed[:5]
+    place, commit, at, counts, doubts, runs = (
+        np.frombuffer(each, ">i8").astype(np.int64) for each in packed[:6]
     )
-    mean, mean_log, m2_log = (np.frombuffer(each, ">f8").astype(np.float64) for each in packed[5:])
+    mean, mean_log, m2_log = (np.frombuffer(each, ">f8").astype(np.float64) for each in packed[6:])
     return Points(
         position=place >> 16,
         epoch=place & 0xFFFF,
@@ -63,6 +64,7 @@ def _read(series: int, condition: str, parameters: Sequence[int | list[int]]) ->
         configuration=counts.astype(np.int32).astype(np.int64),
         suspect=doubts >> 32,
         invalid=doubts & 0xFFFFFFFF,
+        run_count=runs,
         mean=mean,
         mean_log=mean_log,
         m2_log=m2_log,

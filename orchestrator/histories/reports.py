@@ -29,6 +29,7 @@ class HistoryPoint:
     value: float | None
     interval: tuple[float, float] | None
     trials: int
+    runs: int
     suspect: int
     excluded: int
     validity_issues: tuple[ValidityIssue, ...]

@@ -77,20 +77,20 @@ ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 _POINTS = f"""
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
-    mean_log, m2_log,
-     "values", blocks, places)
+     run_count, mean_log, m2_log, "values", blocks, places, runs)
 SELECT series.id, each.commit_id, epoch, configuration, made.position, max(at),
        count(*) FILTER (WHERE counts), count(*) FILTER (WHERE validity = 'suspect'),
        count(*) FILTER (WHERE NOT counts), avg(value) FILTER (WHERE counts),
+       bool_or(counts)::int,
        CASE WHEN min(value) FILTER (WHERE counts) > 0
             THEN avg(log) FILTER (WHERE counts) END,
-       CASE WHEN min(value) FILTER (WHERE counts) > 0
-            THEN coalesce(regr_sxx(log, log) FILTER (WHERE counts), 0) END,
+       CASE WHEN min(value) FILTER (WHERE counts) > 0 THEN 0 END,
        coalesce({build_newest_sql("array_agg(value ORDER BY place) FILTER (WHERE counts)")},
        '{{}}'),
        coalesce({build_newest_sql("array_agg(block ORDER BY place) FILTER (WHERE counts)")},
        '{{}}'),
-       coalesce({build_newest_sql("array_agg(0) FILTER (WHERE counts)")}, '{{}}')
+       coalesce({build_newest_sql("array_agg(0) FILTER (WHERE counts)")}, '{{}}'),
+       coalesce({build_newest_sql("array_agg(0::bigint) FILTER (WHERE counts)")}, '{{}}')
 FROM (
     SELECT place, case_id, commit_id, host_id, at, validity, epoch, configuration, block,
     metric, value,

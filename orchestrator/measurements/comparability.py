@@ -1,4 +1,4 @@
-"""Comparability of trials: their block and their measured configuration."""
+"""Comparability of trials: their block, their run and their measured configuration."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,6 +16,11 @@ from orchestrator.core.ids import hash_value
 def hash_block(job: UUID, number: int) -> int:
     """Return the block of a round: a signed 64-bit number, never 0. All trials of it share it."""
     return _number(f"{job}:{number}", 8)
+
+
+def hash_run(run: UUID) -> int:
+    """Return the number of a run in points: signed, with 64 bits, never 0."""
+    return _number(str(run), 8)
 
 
 def hash_configuration(

@@ -6,6 +6,7 @@ their keys: writers to the same points wait for each other and never overwrite.
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ class MeasuredRow:
     """The readings of one trial: metric key → value in the SI unit of the metric, finite.
 
     Fields are row ids. `block` is 0 if no other commit was measured in the same block. `place` is
-    that in the order of the job, from 1; 0 if it is not known.
+    that in the order of the job, from 1; 0 if it is not known. `run` is the number of its run
+    (`hash_run`); 0 if it is not known.
     `configuration` is 0 if the measured configuration is unknown. `epoch` counts the changes of the
     host before. `provenance` is what a client sent; None for trials of this Pitwall.
     """
@@ -49,6 +51,7 @@ class MeasuredRow:
     readings: Mapping[str, float]
     block: int = 0
     place: int = 0
+    run: int = 0
     configuration: int = 0
     epoch: int = 0
     provenance: Mapping[str, Any] | None = None
@@ -117,7 +120,22 @@ def build_newest_sql(array: str) -> str:
     return f"({array})[greatest(1, cardinality({array}) - {MOST_VALUES - 1}):]"
 
 
-#: An existing point adds the sums of the new one.
+def build_run_sums_sql(values: str, runs: str) -> str:
+    """Return the SQL for the number of runs, and the mean and sum of squares of their mean logs.
+
+    Null if there is no value, or one of zero or less. As `stats.rollup` computes them.
+    """
+    return f"""
+    SELECT count(*), CASE WHEN min(least) > 0 THEN avg(log) END,
+           CASE WHEN min(least) > 0 THEN coalesce(regr_sxx(log, log), 0) END
+    FROM (SELECT avg(CASE WHEN value > 0 THEN ln(value) END) AS log, min(value) AS least
+          FROM unnest({values}, {runs}) AS pair(value, run) GROUP BY run) one
+"""
+
+
+_NEWEST_VALUES = build_newest_sql('point."values" || EXCLUDED."values"')
+_NEWEST_RUNS = build_newest_sql("point.runs || EXCLUDED.runs")
+#: An existing point adds the values of the new one.
 MERGE = f"""\
 ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     position = EXCLUDED.position,
@@ -128,15 +146,9 @@ ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     mean = CASE WHEN point.trials = 0 THEN EXCLUDED.mean WHEN EXCLUDED.trials = 0 THEN point.mean
         ELSE (point.trials * point.mean + EXCLUDED.trials * EXCLUDED.mean)
         / (point.trials + EXCLUDED.trials) END,
-    mean_log = CASE WHEN point.trials = 0 THEN EXCLUDED.mean_log
-        WHEN EXCLUDED.trials = 0 THEN point.mean_log
-        ELSE (point.trials * point.mean_log + EXCLUDED.trials * EXCLUDED.mean_log)
-             / (point.trials + EXCLUDED.trials) END,
-    m2_log = CASE WHEN point.trials = 0 THEN EXCLUDED.m2_log
-        WHEN EXCLUDED.trials = 0 THEN point.m2_log
-        ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
-             * point.trials * EXCLUDED.trials / (point.trials + EXCLUDED.trials) END,
-    "values" = {build_newest_sql('point."values" || EXCLUDED."values"')},
+    (run_count, mean_log, m2_log) = ({build_run_sums_sql(_NEWEST_VALUES, _NEWEST_RUNS)}),
+    "values" = {_NEWEST_VALUES},
+    runs = {_NEWEST_RUNS},
     blocks = {build_newest_sql("point.blocks || EXCLUDED.blocks")},
     places = {build_newest_sql("point.places || EXCLUDED.places")}
 """
@@ -146,17 +158,15 @@ _POINTS = f"""
 WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]))
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
-    mean_log, m2_log,
-     "values", blocks, places)
+     run_count, mean_log, m2_log, "values", blocks, places, runs)
 SELECT series_id, row.commit_id, epoch, configuration, commit.position, at, trials, suspect,
-    invalid, mean,
-       mean_log, m2_log, vals::float8[], blocks::bigint[], places::int[]
+       invalid, mean, run_count, mean_log, m2_log, vals::float8[], blocks::bigint[],
+       places::int[], runs::bigint[]
 FROM unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
-            %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
-            %s::text[], %s::text[])
+            %s::int[], %s::int[], %s::float8[], %s::int[], %s::float8[], %s::float8[],
+            %s::text[], %s::text[], %s::text[], %s::text[])
     AS row(series_id, commit_id, epoch, configuration, at, trials, suspect, invalid, mean,
-    mean_log, m2_log,
-           vals, blocks, places)
+           run_count, mean_log, m2_log, vals, blocks, places, runs)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
 ORDER BY series_id, row.commit_id, epoch, configuration
 {MERGE}"""
@@ -248,24 +258,27 @@ def _write_points(
     table = [_build_point(key, groups[key]) for key in sorted(groups)]
     if table:
         changed = sorted({key.series for key in groups})
-        cursor.execute(_POINTS, [changed, *_format_columns(table, 14)], prepare=True)
+        cursor.execute(_POINTS, [changed, *_format_columns(table, 16)], prepare=True)
 
 
 def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
     counted = [(row, value) for row, value in trials if row.validity != Validity.INVALID]
-    rollup = roll_up([value for _, value in counted])
+    newest = counted[-MOST_VALUES:]
+    rollup = roll_up([value for _, value in newest], [row.run for row, _ in newest])
     return (
         *map(str, key),
         max(row.at for row, _ in trials).isoformat(),
-        str(rollup.n),
+        str(len(counted)),
         str(sum(row.validity == Validity.SUSPECT for row, _ in counted)),
-        str(len(trials) - rollup.n),
-        _number(rollup.mean),
+        str(len(trials) - len(counted)),
+        _number(math.fsum(value for _, value in counted) / len(counted) if counted else None),
+        str(rollup.runs),
         _number(rollup.mean_log),
         _number(rollup.m2_log),
-        _format_array(value for _, value in counted[-MOST_VALUES:]),
-        _format_array(row.block for row, _ in counted[-MOST_VALUES:]),
-        _format_array(row.place for row, _ in counted[-MOST_VALUES:]),
+        _format_array(value for _, value in newest),
+        _format_array(row.block for row, _ in newest),
+        _format_array(row.place for row, _ in newest),
+        _format_array(row.run for row, _ in newest),
     )
 
 

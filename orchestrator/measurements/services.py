@@ -16,7 +16,7 @@ from orchestrator.core.untrusted_json import parse_json
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.measurements.build_provenance import build_build_provenance, load_trial_pins
-from orchestrator.measurements.comparability import hash_block, hash_configuration
+from orchestrator.measurements.comparability import hash_block, hash_configuration, hash_run
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import store_trial_metrics
 from orchestrator.measurements.prepare_steps import build_prepare_provenance
@@ -151,6 +151,7 @@ def _build_measured(
         readings={**reading.readings, **_compute_price(job, reading)},
         block=hash_block(job.pk, trial.round),
         place=trial.position + 1,
+        run=hash_run(job.run_id),
         configuration=hash_configuration(
             job.run.definition,
             trial.case.parameters,

@@ -1,14 +1,14 @@
 """The points of a series along the main line: the first parents of the default branch."""
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
 from orchestrator.results.models import Point
-from orchestrator.stats.estimates import LEAST_TRIALS
-from orchestrator.stats.rollup import compute_bands
+
+#: Points of fewer trials are left out if most have twice as many.
+LEAST_TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +36,11 @@ def load_main_line(series: int, *, most: int, since: int | None = None) -> list[
     if since is not None:
         rows = rows.filter(position__gte=since)
     newest = rows.order_by("-position").values_list(
-        "commit_id", "position", "epoch", "configuration", "trials", "mean", "mean_log", "m2_log"
+        "commit_id", "position", "epoch", "configuration", "trials", "mean", "mean_log"
     )[:most]
-    table = [row for row in newest if row[5] is not None]
+    table = list(newest)
     if not table:
         return []
-    n, mean, mean_log, m2_log = (
-        np.array([row[column] for row in table], dtype=np.float64) for column in (4, 5, 6, 7)
-    )
-    values = compute_bands(n, mean, mean_log, m2_log).value
     enough = min(LEAST_TRIALS, median(row[4] for row in table) / 2)
     points = [
         LinePoint(
@@ -53,10 +49,10 @@ def load_main_line(series: int, *, most: int, since: int | None = None) -> list[
             epoch=row[2],
             configuration=row[3],
             trials=row[4],
-            value=float(value),
+            value=row[5] if row[6] is None else math.exp(row[6]),
         )
-        for row, value in zip(table, values, strict=True)
-        if row[4] >= enough
+        for row in table
+        if row[5] is not None and row[4] >= enough
     ]
     return _select_one_per_commit(points)
 

@@ -16,7 +16,7 @@ from orchestrator.reports.pivot_model import (
 from orchestrator.reports.provenance import Provenance, load_provenance
 from orchestrator.reports.report_builder import Report
 
-_CSV_PARTS = ("", "low", "high", "trials", "suspect", "reason")
+_CSV_PARTS = ("", "low", "high", "trials", "runs", "suspect", "reason")
 
 
 def report_markdown(report: Report, provenance: bool = True) -> str:
@@ -35,8 +35,8 @@ def report_markdown(report: Report, provenance: bool = True) -> str:
 def report_csv(report: Report) -> str:
     """Format one table below the other, separated by an empty line, in the units of the headings.
 
-    Each column is followed by its interval, its trials, the number of suspect ones, and the reason
-    for a missing value.
+    Each column is followed by its interval, the numbers of its trials, runs and suspect trials, and
+    the reason for a missing value.
     """
     rows: list[Sequence[object]] = []
     for place, table in enumerate(report.tables):
@@ -180,7 +180,7 @@ def _build_csv_cell(cell: Cell) -> list[object]:
     reason = (
         "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.reason]))
     )
-    return [*numbers, cell.trials, cell.suspect, reason]
+    return [*numbers, cell.trials, cell.runs, cell.suspect, reason]
 
 
 def _export_table(table: PivotTable) -> dict[str, Any]:
@@ -218,6 +218,7 @@ def _export_row(row: TableRow) -> dict[str, Any]:
                 "high": cell.high,
                 "unit": cell.unit,
                 "trials": cell.trials,
+                "runs": cell.runs,
                 "suspect": cell.suspect,
                 "excluded": cell.excluded,
                 "reason": cell.reason,

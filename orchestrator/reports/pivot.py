@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cli.pitwall.units import format_items
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.reports.pivot_bases import (
@@ -39,6 +40,7 @@ from orchestrator.reports.pivot_model import (
 )
 from orchestrator.reports.pivot_order import build_sorting_notes, rank_rows
 from orchestrator.reports.report_spec import Dimension, Measure, ReportSpec, TableSpec
+from orchestrator.stats.unpaired import FEWEST_RUNS
 
 Columns = Sequence[tuple[Spread, Callable[[Observation], bool]]]
 #: The texts of a row's dimensions, and the index of its metric (0 if rows have none).
@@ -317,6 +319,12 @@ def _build_notes(
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")
+    unbounded = sum(0 < cell.runs < FEWEST_RUNS for cell in cells)
+    if unbounded:
+        notes.append(
+            f"No interval: {format_items(unbounded, 'number')} of fewer than {FEWEST_RUNS} runs, "
+            "because the noise between runs is not known."
+        )
     if any(cell.excluded and cell.kind == "value" for cell in cells):
         notes.append("Invalid trials were excluded from some cells.")
     if any(cell.published for cell in cells):

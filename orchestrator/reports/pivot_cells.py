@@ -1,6 +1,6 @@
 """One cell of a pivot: the statistic of a case's counted trials, or why there is none. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,10 +11,11 @@ from orchestrator.reports.units import choose_unit, scale
 from orchestrator.stats.estimates import (
     Estimate,
     MeanEstimate,
+    Runs,
     change_against,
     estimate,
-    estimate_around,
     estimate_difference,
+    estimate_merged,
 )
 
 #: The maximum length of a reason in a cell.
@@ -23,11 +24,15 @@ MAX_WHY = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellValue:
-    """A cell with its values in the metric's own unit, for further computation."""
+    """A cell with its values in the metric's own unit, for further computation.
+
+    `runs`: the values of the trials of each run. `is_mean`: the value is the mean of the runs.
+    """
 
     cell: Cell
     value: float | None = None
-    values: Sequence[float] = ()
+    runs: Runs = ()
+    is_mean: bool = False
 
 
 def read_cell(observations: Sequence[Observation], measure: Measure) -> CellValue:
@@ -70,7 +75,13 @@ def compute_relative(
     if base is None or base.value is None:
         reason = base.cell.reason if base is not None else missing
         return _build_empty("untold", f"no baseline: {reason}")
-    change = change_against(current.value, current.values, base.value, base.values)
+    change = change_against(
+        current.value,
+        current.runs,
+        base.value,
+        base.runs,
+        are_means=current.is_mean and base.is_mean,
+    )
     if change is None:
         return _build_empty("untold", "the baseline is zero")
     return CellValue(
@@ -86,7 +97,9 @@ def compute_difference(
         missing = one if one.value is None else other
         return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.reason))
     unit = _choose_unit(measure)
-    difference = estimate_difference(one.value, one.values, other.value, other.values)
+    difference = estimate_difference(
+        one.value, one.runs, other.value, other.runs, are_means=one.is_mean and other.is_mean
+    )
     digits = one.cell.decimals if decimals is None else decimals
     return CellValue(
         cell=_fill_cell(one.cell, difference, unit, scale(measure.info.unit, unit), digits)
@@ -108,6 +121,7 @@ def _fill_cell(
         unit=unit,
         decimals=decimals,
         trials=cell.trials,
+        runs=cell.runs,
         suspect=cell.suspect,
         excluded=cell.excluded,
         baseline=cell.baseline,
@@ -130,8 +144,8 @@ def _read_reference(seen: Observation, measure: Measure) -> CellValue:
 
 def _read_measured(seen: Observation, measure: Measure) -> CellValue:
     counted = [each for each in seen.samples if each.counts]
-    values = [each.values[measure.metric] for each in counted if measure.metric in each.values]
-    summary = _estimate(seen, values, measure)
+    runs = _group_by_run(counted, measure.metric)
+    summary = _estimate(seen, runs, measure)
     if summary is None:
         return CellValue(cell=_build_missing_cell(seen, counted, measure))
     unit = _choose_unit(measure)
@@ -139,20 +153,31 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
     blank = Cell(
         kind="value",
         trials=len(known),
+        runs=len({each.run for each in known}),
         suspect=sum(each.validity == "suspect" for each in known),
         excluded=sum(_is_invalid(each) for each in seen.samples),
         baseline=seen.baseline,
         origin=seen.origin,
     )
     cell = _fill_cell(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
-    return CellValue(cell=cell, value=summary.value, values=values)
+    is_mean = measure.statistic == "mean"
+    return CellValue(cell=cell, value=summary.value, runs=runs, is_mean=is_mean)
 
 
-def _estimate(seen: Observation, values: Sequence[float], measure: Measure) -> Estimate | None:
+def _group_by_run(samples: Sequence[Sample], metric: str) -> Runs:
+    """Return the values of each run; trials whose run is not known count as one run."""
+    runs: dict[int, list[float]] = defaultdict(list)
+    for each in samples:
+        if metric in each.values:
+            runs[each.run].append(each.values[metric])
+    return list(runs.values())
+
+
+def _estimate(seen: Observation, runs: Runs, measure: Measure) -> Estimate | None:
     if measure.statistic != "merged":
-        return estimate(values, measure.statistic)
+        return estimate(runs, measure.statistic)
     merged = seen.merged.get(measure.metric)
-    return None if merged is None else estimate_around(merged, values)
+    return None if merged is None else estimate_merged(merged, runs)
 
 
 def _build_missing_cell(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:

@@ -33,13 +33,17 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One trial. `values`: metric key → value in the metric's own unit."""
+    """One trial. `values`: metric key → value in the metric's own unit.
+
+    `run` is the number of its run (`hash_run`); 0 if it is not known.
+    """
 
     state: str
     validity: str
     reasons: Sequence[str]
     message: str
     values: Mapping[str, float]
+    run: int = 0
 
     @property
     def counts(self) -> bool:
@@ -61,7 +65,9 @@ class Observation:
     `place`: its value on each axis, label and other dimension. `rest`: the part that it shares with
     its baseline case. `unsupported`: why it cannot be measured. `merged`: percentile → value over
     all trials' requests. `published`: the values of a reference result. `model`: open or closed.
-    `trials` are those that count, `version` is the definition's version for them.
+    `trials` are those that count. `version` of the definition, `epoch` of the host and `tool` (the
+    load tool with its version) are those of all of them. `other_trials`: the number of trials that
+    were measured otherwise (`TriedCell`).
     """
 
     place: Mapping[str, Scalar]
@@ -74,6 +80,9 @@ class Observation:
     model: str | None = None
     trials: tuple[UUID, ...] = ()
     version: int | None = None
+    epoch: int = 0
+    tool: str = ""
+    other_trials: int = 0
     origin: Origin | None = None
 
     @property
@@ -90,7 +99,7 @@ class Observation:
 class Cell:
     """One value in the unit of `unit`, or why there is none.
 
-    `low` and `high` are its 95 % interval. `trials` count, `suspect` of them are suspect;
+    `low` and `high` are its 95 % interval. `trials` of `runs` count, `suspect` of them are suspect;
     `excluded` are invalid. A reference result has only a value. `states_unit`: a heading has
     the unit already. `origin`: the ids of its trials' case, host and commit. `tested` stands for it
     in a ranking; None if it has no interval.
@@ -104,6 +113,7 @@ class Cell:
     states_unit: bool = False
     decimals: int | None = None
     trials: int = 0
+    runs: int = 0
     suspect: int = 0
     excluded: int = 0
     reason: str = ""

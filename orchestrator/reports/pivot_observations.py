@@ -107,6 +107,9 @@ def _build_observation(
         model=scope.models[case.key],
         trials=cell.trials if cell else (),
         version=cell.version if cell else None,
+        epoch=cell.epoch if cell else 0,
+        tool=cell.tool if cell else "",
+        other_trials=cell.other_trials if cell else 0,
         origin=Origin(pk, host, commit) if cell and host else None,
     )
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.reports.pivot_model import TableColumn, TableRow
 from orchestrator.reports.report_spec import Sort
-from orchestrator.stats.estimates import LEAST_TRIALS
 from orchestrator.stats.ranks import compute_rank_intervals
+from orchestrator.stats.unpaired import FEWEST_RUNS
 
 
 def rank_rows(
@@ -48,7 +48,7 @@ def build_sorting_notes(
     if any(row.ranks is not None and row.ranks.best < row.ranks.worst for row in rows):
         notes.append(
             "#: the ranks that a row may have, at 95 % for all rows together. A row without an "
-            f"interval, such as of fewer than {LEAST_TRIALS} trials, may have any rank."
+            f"standard error, such as of fewer than {FEWEST_RUNS} runs, may have any rank."
         )
     return notes
 

@@ -1,13 +1,18 @@
 """Reads of the trials of a report, with a fixed number of queries."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
+from orchestrator.fleet.models import HostChange
+from orchestrator.measurements.comparability import hash_run
 from orchestrator.measurements.readings import load_values
 from orchestrator.reports.pivot_model import Sample
 from orchestrator.reports.report_spec import parse_percentile
@@ -22,17 +27,38 @@ CellKey = tuple[UUID | None, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedCell:
-    """The trials of one case of one commit on one host, all under one version of the definition."""
+    """The trials of one case of one commit on one host that were measured in the same way.
+
+    They have one version of the definition, one epoch of the host, one version of the load `tool`
+    and of other repositories: the newest. `other_trials`: the number of others that would count.
+    """
 
     version: int
+    epoch: int
+    tool: str
     trials: tuple[UUID, ...]
     samples: tuple[Sample, ...]
     merged: Mapping[str, float]
+    other_trials: int = 0
+
+
+class _Kind(NamedTuple):
+    """Trials are combined only if these are equal. They are in the order of their importance.
+
+    `newest`: when the newest job of this kind was requested.
+    """
+
+    version: int
+    epoch: int
+    newest: datetime
+    tool: str
+    repositories: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
     pk: UUID
+    run: UUID
     state: str
     validity: str
     reasons: list[str]
@@ -43,6 +69,15 @@ class _Row:
         return self.state == "measured" and self.validity in ("valid", "suspect")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """The newest kind of trials of a cell. `other_trials`: how many of the other kinds count."""
+
+    kind: _Kind
+    rows: list[_Row]
+    other_trials: int
+
+
 def load_tried_cells(
     trials: QuerySet[Trial],
     keys: Collection[str],
@@ -50,60 +85,116 @@ def load_tried_cells(
     *,
     one_run: bool = False,
 ) -> dict[CellKey, TriedCell]:
-    """Return the trials by cell, of the newest version of the definition that has trials.
+    """Return the trials by cell, of the newest kind that has trials (`TriedCell`).
 
     `keys` are the metrics of each trial, `merged` the percentiles over all trials. These include
     trials whose own distributions were removed, except with `one_run`.
     """
-    rows = _load_rows(trials)
-    counted = [row.pk for _, group in rows.values() for row in group if row.counts]
+    groups = _load_groups(trials)
+    counted = [row.pk for group in groups.values() for row in group.rows if row.counts]
     values = defaultdict(dict, load_values(counted, keys))
     distributions = _load_distributions(
         counted, {*keys, *merged} - _exclude_percentiles(keys), merged
     )
     _add_percentiles(values, distributions, keys)
-    before = _load_merged(rows) if merged and not one_run else {}
+    before = _load_merged(groups.keys()) if merged and not one_run else {}
     return {
         cell: TriedCell(
-            version=version,
-            trials=tuple(row.pk for row in group if row.counts),
-            samples=tuple(_sample(row, values.get(row.pk, {})) for row in group),
-            merged=_compute_percentiles([*before.get((*cell, version), ()),
-                            *(distributions[row.pk] for row in group if row.pk in distributions)],
-                           merged),
+            version=group.kind.version,
+            epoch=group.kind.epoch,
+            tool=group.kind.tool,
+            trials=tuple(row.pk for row in group.rows if row.counts),
+            samples=tuple(_sample(row, values.get(row.pk, {})) for row in group.rows),
+            merged=_compute_percentiles(
+                [
+                    *before.get((*cell, group.kind.version), ()),
+                    *(distributions[row.pk] for row in group.rows if row.pk in distributions),
+                ],
+                merged,
+            ),
+            other_trials=group.other_trials,
         )
-        for cell, (version, group) in rows.items()
-    }  # fmt: skip
+        for cell, group in groups.items()
+    }
 
 
-def _load_rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
-    records = trials.order_by("pk").values_list(
+def _load_groups(trials: QuerySet[Trial]) -> dict[CellKey, _Group]:
+    records = trials.order_by("job__created_at", "pk").values_list(
         Coalesce("host_id", "job__host_id"),
         "case_id",
         "variant__commit_id",
         "job__run__definition__version",
+        "provenance__tool",
+        "provenance__repositories",
+        "job__created_at",
+        Coalesce("job__snapshot__taken_at", "started_at", "job__created_at"),
         "pk",
+        "job__run_id",
         "state",
         "validity",
         "reasons",
         "message",
     )
-    cells: dict[CellKey, dict[int, list[_Row]]] = defaultdict(lambda: defaultdict(list))
-    for host, case, commit, version, pk, state, validity, reasons, message in records:
-        row = _Row(pk=pk, state=state, validity=validity, reasons=reasons, message=message)
-        cells[host, case, commit][version].append(row)
-    return {cell: _select_newest_version(versions) for cell, versions in cells.items()}
+    hosts = trials.order_by().values(on=Coalesce("host_id", "job__host_id")).distinct()
+    changes = load_change_times(hosts)
+    cells: dict[CellKey, dict[tuple[object, ...], list[_Row]]] = defaultdict(dict)
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    for host, case, commit, version, tool, others, created_at, at, *columns in records:
+        epoch = bisect_right(changes.get(host, ()), at)
+        key = (host, case, commit, version, epoch, *_name_tools(tool, others))
+        kinds[key] = _Kind(version, epoch, created_at, *_name_tools(tool, others))
+        cells[host, case, commit].setdefault(key, []).append(_build_row(*columns))
+    return {
+        cell: _select_newest([(kinds[key], rows) for key, rows in groups.items()])
+        for cell, groups in cells.items()
+    }
 
 
-def _select_newest_version(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
-    """Return the newest version that was measured; if none was, the newest."""
-    measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
-    number = max(measured or versions)
-    return number, versions[number]
+def _build_row(
+    pk: UUID, run: UUID, state: str, validity: str, reasons: list[str], message: str
+) -> _Row:
+    return _Row(pk=pk, run=run, state=state, validity=validity, reasons=reasons, message=message)
+
+
+def _name_tools(tool: object, others: object) -> tuple[str, str]:
+    """Return the load tool with its version, and the commits of other repositories."""
+    known = tool if isinstance(tool, dict) else {}
+    pins = others if isinstance(others, dict) else {}
+    name = " ".join(str(known[key]) for key in ("name", "version") if known.get(key))
+    return name, ", ".join(f"{each} {pin['sha']}" for each, pin in sorted(pins.items()))
+
+
+def load_change_times(hosts: QuerySet[Any, Any]) -> dict[UUID | None, list[datetime]]:
+    """Return when each of these hosts changed, oldest first; each change begins an epoch.
+
+    `hosts` selects their ids.
+    """
+    changes: dict[UUID | None, list[datetime]] = defaultdict(list)
+    rows = HostChange.objects.filter(host__in=hosts).order_by("at").values_list("host_id", "at")
+    for host, at in rows:
+        changes[host].append(at)
+    return changes
+
+
+def _select_newest(groups: Sequence[tuple[_Kind, list[_Row]]]) -> _Group:
+    """Return the newest kind that was measured; if none was, the newest.
+
+    A trial that failed or waits has no tool yet. It belongs to this kind if all else is equal.
+    """
+    measured = [each for each in groups if any(row.counts for row in each[1])]
+    kind, _ = max(measured or groups, key=lambda each: each[0])
+    rows = [
+        row
+        for other, every in groups
+        for row in every
+        if other == kind or (other[:2] == kind[:2] and not other.tool and not row.counts)
+    ]
+    counted = sum(row.counts for _, every in groups for row in every)
+    return _Group(kind=kind, rows=rows, other_trials=counted - sum(row.counts for row in rows))
 
 
 def _load_merged(
-    cells: Mapping[CellKey, tuple[int, list[_Row]]],
+    cells: Collection[CellKey],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
     """Return merged distributions by (host, case, commit, version of the definition)."""
     histograms = PointHistogram.objects.filter(
@@ -181,4 +272,5 @@ def _sample(row: _Row, values: Mapping[str, float]) -> Sample:
         reasons=row.reasons,
         message=row.message,
         values=values,
+        run=hash_run(row.run),
     )

@@ -34,6 +34,7 @@ from orchestrator.reports.pivot_observations import (
     load_reference_observations,
 )
 from orchestrator.reports.pivot_trials import CellKey, load_tried_cells
+from orchestrator.reports.report_notes import build_report_notes
 from orchestrator.reports.report_spec import (
     Measure,
     ReportSpec,
@@ -99,7 +100,7 @@ def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) ->
         commits=tuple(commits),
         hosts=tuple(hosts),
         tables=_build_tables(scope, seen),
-        notes=_build_version_notes(versions),
+        notes=build_report_notes(seen, versions),
         trials=tuple(pk for each in seen for pk in each.trials),
         versions=versions,
         outcomes=Counter(one.validity or one.state for each in seen for one in each.samples),
@@ -244,16 +245,6 @@ def _check_dimensions(spec: ReportSpec, known: Collection[str]) -> None:
 
 def _list_versions(seen: Sequence[Observation]) -> tuple[int, ...]:
     return tuple(sorted({each.version for each in seen if each.trials and each.version}))
-
-
-def _build_version_notes(versions: Sequence[int]) -> tuple[str, ...]:
-    if len(versions) < 2:
-        return ()
-    words = ", ".join(map(str, versions[:-1]))
-    return (
-        f"The cases were measured with versions {words} and {versions[-1]} of the definition: "
-        "each cell uses only the newest one.",
-    )
 
 
 def list_dimensions(benchmark: Benchmark) -> list[str]:

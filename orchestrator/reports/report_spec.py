@@ -27,6 +27,8 @@ _PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d{1,4})?)\Z")
 Text = Annotated[str, Field(max_length=200)]
 Expression = Annotated[str, Field(max_length=2000)]
 Statistic = Literal["median", "mean", "min", "max", "merged"]
+#: As in histories.
+DEFAULT_STATISTIC: Statistic = "mean"
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
 
 
@@ -66,7 +68,7 @@ class Measure(Strict):
 
     title: Text | None = None
     metric: Annotated[str, Field(max_length=60)]
-    statistic: Statistic = "median"
+    statistic: Statistic = DEFAULT_STATISTIC
     unit: Annotated[str, Field(max_length=20)] | None = None
     decimals: Annotated[int, Field(ge=0, le=9)] | None = None
 
@@ -99,7 +101,7 @@ class Column(Strict):
 
     title: Text | None = None
     metric: Annotated[str, Field(max_length=60)] | None = None
-    statistic: Statistic = "median"
+    statistic: Statistic = DEFAULT_STATISTIC
     unit: Annotated[str, Field(max_length=20)] | None = None
     decimals: Annotated[int, Field(ge=0, le=9)] | None = None
     where: Expression = ""

@@ -1,4 +1,8 @@
-"""Estimates from several trials with their intervals, and differences between two estimates."""
+"""Estimates from the trials of several runs with their intervals, and differences between two.
+
+The trials of one run share the state of the machine, so the run is the unit. With fewer than
+FEWEST_RUNS runs, the noise between runs is not known, and there is no interval.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +11,15 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr
 
-from orchestrator.stats.summary import compute_t_quantile, summarise
-from orchestrator.stats.unpaired import compute_welch
+from orchestrator.stats.summary import compute_t_quantile
+from orchestrator.stats.unpaired import FEWEST_RUNS, compute_welch
 
 Statistic = Literal["median", "mean", "min", "max"]
-#: Fewer trials have no interval: with two, the t quantile of 12.7 spans powers of ten.
-LEAST_TRIALS = 3
+#: The values of the trials of each run.
+Runs = Sequence[Sequence[float]]
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +36,10 @@ class MeanEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """`low` and `high` bound it at 95 %; these and `tested` are None with too few trials."""
+    """`low` and `high` bound it at 95 %; these and `tested` are None with too few runs.
+
+    `n` counts the trials.
+    """
 
     value: float
     low: float | None
@@ -39,71 +48,122 @@ class Estimate:
     tested: MeanEstimate | None = None
 
 
-def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
+def estimate(runs: Runs, statistic: Statistic) -> Estimate | None:
     """Return the statistic of finite values; None without values.
 
-    `mean` is geometric, or arithmetic if a value is zero or less. Mean and median have the t
-    interval on logs, widened if necessary to contain the estimate. Extremes have no interval, and
-    neither has any statistic if a value is zero or less.
+    - `mean` is the geometric mean of the means of the runs, with the t interval on their logs. If a
+      value is zero or less, it is arithmetic and has no interval.
+    - `median` is the median of the medians of the runs. Its interval consists of two of these
+      medians (the sign test), and needs 6 runs.
+    - `min` and `max` are extremes of all trials, without an interval.
     """
-    if not values:
+    filled = [run for run in runs if len(run)]
+    if not filled:
         return None
-    if statistic in ("min", "max"):
-        extreme = min(values) if statistic == "min" else max(values)
-        return Estimate(value=extreme, low=None, high=None, n=len(values))
-    summary = summarise(values)
-    mean = summary.mean if summary else float(np.mean(values))
-    centre = float(np.median(values)) if statistic == "median" else mean
-    return estimate_around(centre, values)
+    if statistic == "mean":
+        return _estimate_mean(filled)
+    if statistic == "median":
+        return _estimate_median(filled)
+    values = [value for run in filled for value in run]
+    extreme = min(values) if statistic == "min" else max(values)
+    return Estimate(value=extreme, low=None, high=None, n=len(values))
 
 
-def estimate_around(centre: float, values: Sequence[float]) -> Estimate:
-    """Return `centre` with the t interval on logs of the values, widened to contain it."""
-    summary = summarise(values)
-    if summary is None or summary.low is None or summary.high is None or summary.n < LEAST_TRIALS:
-        return Estimate(value=centre, low=None, high=None, n=len(values))
-    low, high = min(summary.low, centre), max(summary.high, centre)
-    assert summary.spread is not None
-    tested = MeanEstimate(
-        mean=math.log(summary.mean),
-        error=summary.spread / math.sqrt(summary.n),
-        degrees=summary.n - 1,
-    )
-    return Estimate(value=centre, low=low, high=high, n=len(values), tested=tested)
+def _estimate_mean(runs: Runs) -> Estimate:
+    values = [value for run in runs for value in run]
+    logs, tested, n = _average_logs(runs), _test_mean(runs), len(values)
+    if logs is None:
+        centre = float(np.mean([np.mean(run) for run in runs]))
+        return Estimate(value=centre, low=None, high=None, n=n)
+    # Without a rounding error: equal sizes of different cases must stay equal.
+    value = values[0] if min(values) == max(values) else math.exp(float(logs.mean()))
+    if tested is None:
+        return Estimate(value=value, low=None, high=None, n=n)
+    reach = _compute_reach(tested)
+    low, high = math.exp(tested.mean - reach), math.exp(tested.mean + reach)
+    return Estimate(value=value, low=min(low, value), high=max(high, value), n=n, tested=tested)
+
+
+def _estimate_median(runs: Runs) -> Estimate:
+    medians = sorted(float(np.median(run)) for run in runs)
+    low, high = _bound_median(medians)
+    centre, n = float(np.median(medians)), sum(map(len, runs))
+    return Estimate(value=centre, low=low, high=high, n=n, tested=_test_mean(runs))
+
+
+def estimate_merged(centre: float, runs: Runs) -> Estimate:
+    """Return a statistic of all requests together. It has no interval."""
+    filled = [run for run in runs if len(run)]
+    n = sum(map(len, filled))
+    return Estimate(value=centre, low=None, high=None, n=n, tested=_test_mean(filled))
 
 
 def change_against(
-    value: float, values: Sequence[float], base: float, base_values: Sequence[float]
+    value: float, runs: Runs, base: float, base_runs: Runs, *, are_means: bool
 ) -> Estimate | None:
-    """Return value / base - 1, with Welch's t interval on the logs of both sides' trials.
+    """Return value / base - 1, with Welch's t interval on the mean logs of the runs.
 
+    `are_means`: both are means as of `estimate`; a change of other statistics has no interval.
     None if the base is zero. `n` counts the trials of the smaller side.
     """
     if base == 0:
         return None
-    n = min(len(values), len(base_values))
-    change = value / base - 1
-    if n < LEAST_TRIALS or min(*values, *base_values) <= 0:
+    change, n = value / base - 1, _count_smaller(runs, base_runs)
+    logs, base_logs = _average_logs(runs), _average_logs(base_runs)
+    if logs is None or base_logs is None or min(len(logs), len(base_logs)) < FEWEST_RUNS:
         return Estimate(value=change, low=None, high=None, n=n)
-    tested = _compare_means(np.log(values), np.log(base_values))
+    tested = _compare_means(logs, base_logs)
+    if not are_means:
+        return Estimate(value=change, low=None, high=None, n=n, tested=tested)
     reach = _compute_reach(tested)
     low, high = math.expm1(tested.mean - reach), math.expm1(tested.mean + reach)
-    return Estimate(value=change, low=min(low, change), high=max(high, change), n=n, tested=tested)
+    return Estimate(value=change, low=low, high=high, n=n, tested=tested)
 
 
 def estimate_difference(
-    value: float, values: Sequence[float], base: float, base_values: Sequence[float]
+    value: float, runs: Runs, base: float, base_runs: Runs, *, are_means: bool
 ) -> Estimate:
-    """Return value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
-    n = min(len(values), len(base_values))
-    difference = value - base
-    if n < LEAST_TRIALS:
+    """Return value - base, with Welch's t interval on the means of the runs.
+
+    The errors of the geometric means are those of their logs times the means. `are_means` and `n`
+    are as in `change_against`.
+    """
+    difference, n = value - base, _count_smaller(runs, base_runs)
+    logs, base_logs = _average_logs(runs), _average_logs(base_runs)
+    if logs is None or base_logs is None or min(len(logs), len(base_logs)) < FEWEST_RUNS:
         return Estimate(value=difference, low=None, high=None, n=n)
-    tested = _compare_means(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
+    error, degrees = compute_welch(value * logs, base * base_logs)
+    tested = MeanEstimate(mean=difference, error=error, degrees=degrees)
+    if not are_means:
+        return Estimate(value=difference, low=None, high=None, n=n, tested=tested)
     reach = _compute_reach(tested)
     return Estimate(
         value=difference, low=difference - reach, high=difference + reach, n=n, tested=tested
     )
+
+
+def _average_logs(runs: Runs) -> NDArray[np.float64] | None:
+    """Return the mean log of each run; None without values, or if one is zero or less."""
+    filled = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
+    if not filled or min(float(run.min()) for run in filled) <= 0:
+        return None
+    return np.array([float(np.log(run).mean()) for run in filled])
+
+
+def _test_mean(runs: Runs) -> MeanEstimate | None:
+    logs = _average_logs(runs)
+    if logs is None or len(logs) < FEWEST_RUNS:
+        return None
+    error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    return MeanEstimate(mean=float(logs.mean()), error=error, degrees=len(logs) - 1)
+
+
+def _bound_median(ordered: Sequence[float]) -> tuple[float | None, float | None]:
+    """Return the bounds of the median by the sign test; None if there are too few values."""
+    n = len(ordered)
+    tail = (1 - CONFIDENCE) / 2
+    rank = sum(bdtr(k, n, 0.5) <= tail for k in range(n // 2))
+    return (ordered[rank - 1], ordered[-rank]) if rank else (None, None)
 
 
 def _compare_means(one: NDArray[np.float64], other: NDArray[np.float64]) -> MeanEstimate:
@@ -114,4 +174,9 @@ def _compare_means(one: NDArray[np.float64], other: NDArray[np.float64]) -> Mean
 
 def _compute_reach(tested: MeanEstimate) -> float:
     """Return half the 95 % interval."""
-    return compute_t_quantile(0.95, tested.degrees) * tested.error
+    return compute_t_quantile(CONFIDENCE, tested.degrees) * tested.error
+
+
+def _count_smaller(one: Runs, other: Runs) -> int:
+    """Return the number of trials of the smaller side."""
+    return min(sum(map(len, one)), sum(map(len, other)))

@@ -1,10 +1,11 @@
-"""The value of a point and its interval, from sums that can be merged, for many points at once.
+"""The value of a point and its interval, from sums over its runs, for many points at once.
 
-A point keeps n, the mean of the logs and the sum of squares around it (Welford 1962). So a trial is
-added without a read of the others (Chan, Golub and LeVeque 1979).
+The trials of one run share the state of the machine. So the run is the unit: the value is the
+geometric mean of the means of the runs, and their spread gives the interval.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,17 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from orchestrator.stats.estimates import LEAST_TRIALS
+from orchestrator.stats.unpaired import FEWEST_RUNS
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollup:
-    """The sums of some finite values; None for sums that they do not have."""
+    """The number of runs, the mean of their mean logs, and the sum of squares around it.
 
-    n: int
-    mean: float | None
+    The sums are None if there is no value, or one of zero or less.
+    """
+
+    runs: int
     mean_log: float | None
     m2_log: float | None
 
@@ -36,23 +39,23 @@ class Bands:
     high: Floats
 
 
-def roll_up(values: Sequence[float]) -> Rollup:
-    """Return the sums of finite values; logs only if all of them are positive."""
-    if not values:
-        return Rollup(n=0, mean=None, mean_log=None, m2_log=None)
-    n = len(values)
-    mean = math.fsum(values) / n
-    if min(values) <= 0:
-        return Rollup(n=n, mean=mean, mean_log=None, m2_log=None)
+def roll_up(values: Sequence[float], runs: Sequence[int]) -> Rollup:
+    """Return the sums of finite values; `runs[i]` identifies the run of value i."""
+    count = len(set(runs))
+    if min(values, default=0.0) <= 0:
+        return Rollup(runs=count, mean_log=None, m2_log=None)
     # Without numpy: for the few values of a point, an array costs more than the sums.
-    logs = [math.log(value) for value in values]
-    centre = math.fsum(logs) / n
-    m2 = math.fsum((each - centre) ** 2 for each in logs)
-    return Rollup(n=n, mean=mean, mean_log=centre, m2_log=m2)
+    logs: dict[int, list[float]] = defaultdict(list)
+    for value, run in zip(values, runs, strict=True):
+        logs[run].append(math.log(value))
+    means = [math.fsum(each) / len(each) for each in logs.values()]
+    centre = math.fsum(means) / count
+    m2 = math.fsum((each - centre) ** 2 for each in means)
+    return Rollup(runs=count, mean_log=centre, m2_log=m2)
 
 
 def compute_bands(
-    n: ArrayLike,
+    runs: ArrayLike,
     mean: ArrayLike,
     mean_log: ArrayLike,
     m2_log: ArrayLike,
@@ -62,14 +65,14 @@ def compute_bands(
     """Return geometric means with their t intervals on logs; None and NaN are unknown values.
 
     If a value was zero or less, the mean is arithmetic and has no interval. Fewer than
-    `LEAST_TRIALS` trials have no interval.
+    `FEWEST_RUNS` runs have no interval: the noise between runs is not known.
     """
-    count = np.asarray(n, dtype=np.float64)
+    count = np.asarray(runs, dtype=np.float64)
     plain, centre, m2 = (np.asarray(each, dtype=np.float64) for each in (mean, mean_log, m2_log))
-    bounded = (count >= LEAST_TRIALS) & np.isfinite(centre)
+    bounded = (count >= FEWEST_RUNS) & np.isfinite(centre)
     degrees = np.where(bounded, count - 1, 1.0)
     deviation = np.sqrt(np.where(bounded, m2, 0.0) / degrees / np.maximum(count, 1))
-    # Thousands of points have few distinct sizes, and the quantile is the most expensive step.
+    # Thousands of points have few distinct numbers, and the quantile is the most expensive step.
     sizes, place = np.unique(degrees, return_inverse=True)
     reach = stdtrit(sizes, (1 + confidence) / 2)[place] * deviation
     return Bands(

@@ -29,7 +29,7 @@ TOLD = b'\x01{"token": "made"}'
 POINT_COLUMNS = (
     "series_id", "commit_id", "epoch", "configuration", "position", "at", "trials", "suspect",
     "invalid",
-    "mean", "mean_log", "m2_log", "values", "blocks", "places",
+    "mean", "run_count", "mean_log", "m2_log", "values", "blocks", "places", "runs",
 )  # fmt: skip
 #: Commits whose rows are created at once.
 BATCH = 40
@@ -71,9 +71,9 @@ def point_type(trials: int) -> np.dtype[Any]:
         {
             "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "configuration": ">i4",
             "position": ">i4", "at": ">i8", "trials": ">i4", "suspect": ">i4", "invalid": ">i4",
-            "mean": ">f8", "mean_log": ">f8", "m2_log": ">f8",
+            "mean": ">f8", "run_count": ">i4", "mean_log": ">f8", "m2_log": ">f8",
             "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
-            "places": array_type(">i4", trials),
+            "places": array_type(">i4", trials), "runs": array_type(">i8", trials),
         }
     )  # fmt: skip
 
@@ -167,7 +167,8 @@ class Maker:
     def _points(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
         commits, cells, trials, metrics = values.shape
         flat = values.transpose(0, 1, 3, 2).reshape(-1, trials)
-        logs = np.log(flat)
+        # The first half is of one run, the second of another one.
+        means = np.log(flat).reshape(len(flat), 2, -1).mean(axis=2)
         rows = blank(point_type(trials), len(flat))
         each = cells * metrics
         rows["series_id"] = np.tile(self._series[:cells].ravel(), commits)
@@ -177,11 +178,13 @@ class Maker:
         rows["configuration"] = 1
         rows["trials"] = trials
         rows["mean"] = flat.mean(axis=1)
-        rows["mean_log"] = logs.mean(axis=1)
-        rows["m2_log"] = logs.var(axis=1) * trials
+        rows["run_count"] = 2
+        rows["mean_log"] = means.mean(axis=1)
+        rows["m2_log"] = means.var(axis=1) * 2
         fill_array(rows["values"], FLOAT8, flat)
         fill_array(rows["blocks"], INT8, np.repeat(self._blocks[places], each, axis=0))
         fill_array(rows["places"], INT4, np.tile(build_trial_places(trials), (len(flat), 1)))
+        fill_array(rows["runs"], INT8, np.tile(np.repeat([1, 2], trials // 2), (len(flat), 1)))
         return rows.tobytes()
 
 

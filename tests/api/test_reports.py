@@ -37,7 +37,11 @@ def test_a_report_is_saved_and_listed(alice, saved):
     assert again.status_code == 409
 
 
-def test_a_report_has_values_with_intervals(alice, world, saved):
+def test_a_report_of_three_runs_has_values_with_intervals(alice, world, saved):
+    first = alice.get("reports/fast").json()["tables"][0]["rows"][0]["cells"][0]
+    assert (first["low"], first["high"], first["runs"], first["trials"]) == (None, None, 1, 5)
+    for level in (0.99, 1.01):
+        world.measure_run(1000 * level, 800 * level)
     (table,) = alice.get("reports/fast").json()["tables"]
     (row,) = table["rows"]
     assert row["heads"] == ["4", world.shas[1][:10]]
@@ -45,7 +49,7 @@ def test_a_report_has_values_with_intervals(alice, world, saved):
     rate, p12 = row["cells"]
     assert rate["low"] < rate["value"] < rate["high"]
     assert rate["value"] == pytest.approx(800, rel=0.01)
-    assert (rate["trials"], rate["unit"], p12["unit"]) == (5, "1/s", "ms")
+    assert (rate["trials"], rate["runs"], rate["unit"], p12["unit"]) == (15, 3, "1/s", "ms")
     assert table["columns"][1]["title"] == "Latency p12"
     provenance = alice.get("reports/fast").json()["provenance"]
     assert {fact["title"] for fact in provenance["facts"]} >= {"Definition", "Commit", "Trials"}

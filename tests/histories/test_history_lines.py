@@ -27,6 +27,7 @@ def _points(*rows: dict[str, Any]) -> Points:
         trials=column("trials", 5),
         suspect=column("suspect", 0),
         invalid=column("invalid", 0),
+        run_count=column("run_count", 3),
         mean=value,
         mean_log=np.log(value),
         m2_log=np.full(len(rows), 1e-4),

@@ -128,7 +128,7 @@ def points() -> dict[Any, dict[str, Any]]:
         ): {
             name: getattr(row, name)
             for name in ("at", "position", "trials", "suspect", "invalid", "values", "blocks",
-            "places", "mean", "mean_log", "m2_log")
+            "places", "runs", "run_count", "mean", "mean_log", "m2_log")
         }
         for row in rows
     }  # fmt: skip

@@ -16,8 +16,8 @@ from orchestrator.core.ids import new_id
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.recording import Ids, MeasuredRow
 from orchestrator.results.models import Point, Reading, Series
+from orchestrator.stats.estimates import estimate
 from orchestrator.stats.rollup import compute_bands
-from orchestrator.stats.summary import summarise
 from tests.support.factories import Personas, record, store_cases
 from tests.support.world import World
 
@@ -70,24 +70,28 @@ def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -
             {"requests.rate": value},
             block=place,
             place=2 * place,
+            run=place // 2,
             at=AT + timedelta(seconds=place),
         )
         for place, value in enumerate(VALUES, start=1)
     ]
     assert [store(rows[0]), store(*rows[1:4]), store(*rows[4:])] == [1, 3, 2]
     point = Point.objects.get()
-    summary = summarise(VALUES)
-    assert summary is not None
-    bands = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    # The runs are 0, 1, 1, 2, 2, 3.
+    runs = [VALUES[:1], VALUES[1:3], VALUES[3:5], VALUES[5:]]
+    wanted = estimate(runs, "mean")
+    assert wanted is not None
+    bands = compute_bands([point.run_count], [point.mean], [point.mean_log], [point.m2_log])
 
     assert (point.trials, point.suspect, point.invalid) == (6, 0, 0)
     assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
     assert point.places == [2, 4, 6, 8, 10, 12]
+    assert (point.runs, point.run_count) == ([0, 1, 1, 2, 2, 3], 4)
     assert point.at == AT + timedelta(seconds=6)
     assert point.position == world.commit.position
     assert point.mean == pytest.approx(sum(VALUES) / 6, rel=1e-12)
-    assert bands.value[0] == pytest.approx(summary.mean, rel=1e-12)
-    assert (bands.low[0], bands.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
+    assert bands.value[0] == pytest.approx(wanted.value, rel=1e-12)
+    assert (bands.low[0], bands.high[0]) == pytest.approx((wanted.low, wanted.high), rel=1e-9)
 
 
 def test_a_repeated_result_changes_nothing(world: RecordingWorld) -> None:
@@ -117,7 +121,7 @@ def test_zeros_have_a_mean_and_no_logarithm(world: RecordingWorld) -> None:
     store(world.measured({"requests.errors": 0.0}))
     store(world.measured({"requests.errors": 2.0}))
     point = Point.objects.get()
-    bands = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    bands = compute_bands([point.run_count], [point.mean], [point.mean_log], [point.m2_log])
     assert (point.mean, point.mean_log, point.m2_log) == (2.0, None, None)
     assert bands.value[0] == 2.0
     assert math.isnan(bands.low[0])

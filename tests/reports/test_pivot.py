@@ -27,9 +27,10 @@ def sample(value: float | None, validity: str = "valid", **more) -> Sample:
 
 
 def observe(protocol: str, rate: int, *values: float, host: str = "a", **more) -> Observation:
+    """A case with a run of one trial for each value."""
     place = {"protocol": protocol, "rate": rate, "host": host, "source": "measured", "commit": "c"}
     fields = {
-        "samples": [sample(value) for value in values],
+        "samples": [sample(value, run=run) for run, value in enumerate(values, start=1)],
         "baseline": protocol == "h1",
         "rest": (host, rate),
         "model": "closed",
@@ -101,19 +102,36 @@ def test_every_number_is_in_the_table_once(places, rows, across):
 def test_a_column_limits_its_cases():
     columns = [{**RATE, "where": 'rate == 100 and protocol == "h2"', "title": "X"}]
     table = laid_out({"rows": ["host"], "columns": columns}, grid())
-    assert [row.cells[0].value for row in table.rows] == [pytest.approx(202)]
+    assert [row.cells[0].value for row in table.rows] == [pytest.approx(202, rel=1e-3)]
     with pytest.raises(InvalidRequestError, match=r"columns\[0\]\.where: there is no"):
         laid_out({"rows": ["host"], "columns": [{**RATE, "where": "x == 1"}]}, grid())
 
 
 def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
-    believed = [sample(10.0), sample(11.0, "suspect"), sample(10.4)]
+    believed = [sample(10.0, run=1), sample(11.0, "suspect", run=2), sample(10.4, run=3)]
     trials = [*believed, sample(99.0, "invalid", reasons=["swap: x"])]
     cell = laid_out(
         {"rows": ["rate"], "columns": [RATE]}, [observe("h1", 100, samples=trials)]
     ).rows[0].cells[0]  # fmt: skip
-    assert (cell.value, cell.trials, cell.suspect, cell.excluded) == (10.4, 3, 1, 1)
-    assert cell.low < 10.4 < cell.high
+    assert cell.value == pytest.approx((10.0 * 11.0 * 10.4) ** (1 / 3))
+    assert (cell.trials, cell.runs, cell.suspect, cell.excluded) == (3, 3, 1, 1)
+    assert cell.low < cell.value < cell.high
+
+
+def test_one_run_has_no_interval_and_no_certain_rank():
+    """Its trials are alike, but another run may differ."""
+    alike = [
+        observe(protocol, 100, samples=[sample(base + each, run=1) for each in (0.0, 0.1, 0.2)])
+        for protocol, base in (("h1", 10.0), ("h2", 90.0))
+    ]
+    table = {"rows": ["protocol"], "columns": [RATE], "sort": "Requests per second"}
+    ranked = laid_out(table, alike)
+    for row in ranked.rows:
+        assert (row.cells[0].low, row.cells[0].high, row.cells[0].runs) == (None, None, 1)
+        assert (row.cells[0].trials, row.rank_text) == (3, "1–2")
+    assert any(
+        note.startswith("No interval: 2 numbers of fewer than 3 runs") for note in ranked.notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,7 +220,8 @@ def test_metrics_in_rows_show_differences():
         ("Requests per second", "100"),
         ("Requests per second", "1000"),
     ]
-    assert [cell.value for cell in table.rows[2].cells] == pytest.approx([101, 202, 101])
+    assert [cell.value for cell in table.rows[2].cells] == pytest.approx([101, 202, 101], rel=1e-3)
+    assert table.rows[2].cells[2].low < 101 < table.rows[2].cells[2].high
     assert table.rows[0].cells[0].unit == "ms"
     assert table.rows[0].cells[0].value == pytest.approx(9.9, rel=0.01)
     assert "Latency: closed loop" in table.notes[0]
@@ -299,7 +318,7 @@ def test_reference_results_are_shown_and_in_no_statistic():
         ("Requests per second, published", True),
     ]
     assert [row.cells[1].value for row in beside.rows] == [77.0, 99.0, None, None]
-    assert beside.rows[0].cells[0].value == pytest.approx(101)
+    assert beside.rows[0].cells[0].value == pytest.approx(101, rel=1e-3)
     below = laid_out(table, everything, published="rows")
     assert [row.heads[2:] for row in below.rows][:2] == [("measured", "a"), ("published", "t490s")]
     assert len(laid_out(table, everything).rows) == 4
@@ -317,12 +336,12 @@ def test_a_selection_without_cases_is_refused():
         laid_out({"rows": ["rate"], "columns": [RATE], "cases": "rate == 5"}, grid())
 
 
-def test_a_merged_percentile_covers_all_requests():
+def test_a_merged_percentile_is_of_all_requests_and_has_no_interval():
     columns = [{"metric": "latency.p99", "statistic": "merged", "unit": "ms"}]
     observation = observe("h1", 100, 100.0, 105.0, 110.0, merged={"latency.p99": 0.02})
     cell = laid_out({"rows": ["rate"], "columns": columns}, [observation]).rows[0].cells[0]
     assert cell.value == 20.0
-    assert cell.low < 10 < 20.0 == cell.high
+    assert (cell.low, cell.high, cell.runs) == (None, None, 3)
 
 
 def test_common_parameters_need_no_dimension():

@@ -79,7 +79,7 @@ def test_a_report_shows_the_newest_measured_commit(personas: Personas, run: Run)
     assert cells["rate"].trials == 4
     assert cells["p10"].value == pytest.approx(5 * 0.78, rel=0.03)
     assert cells["p99"].value == pytest.approx(5 * 2.56, rel=0.03)
-    assert cells["p99"].low <= cells["p99"].value < cells["p99"].high
+    assert {(cell.low, cell.high, cell.runs) for cell in cells.values()} == {(None, None, 1)}
     assert cells["change"].baseline
     assert len(report.trials) == 4 * 4 * 2 + 4 * 2 * 2
 
@@ -176,21 +176,21 @@ def test_exports_have_the_same_values(personas: Personas, run: Run) -> None:
     assert suspect in whole["provenance"]["facts"]
     assert whole["provenance"]["facts"][-1] == {"title": "Runs", "text": f"`{run.pk}`"}
     data = whole["tables"][0]
-    assert head[:9] == [
+    assert head[:10] == [
         "Host", "Kind", "Connections", "Rate (1/s)", "Rate (1/s) low", "Rate (1/s) high",
-        "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) reason",
+        "Rate (1/s) trials", "Rate (1/s) runs", "Rate (1/s) suspect", "Rate (1/s) reason",
     ]  # fmt: skip
     assert len(rows) == len(data["rows"]) == len(table.rows)
     for json_row, row, line in zip(data["rows"], table.rows, rows, strict=True):
         assert tuple(json_row["heads"]) == row.heads == tuple(line[:3])
         for place, (one, cell) in enumerate(zip(json_row["cells"], row.cells, strict=True)):
-            part = line[3 + 6 * place : 9 + 6 * place]
+            part = line[3 + 7 * place : 10 + 7 * place]
             assert [one["value"], one["low"], one["high"]] == [cell.value, cell.low, cell.high]
             assert [float(text) if text else None for text in part[:3]] == [
                 cell.value, cell.low, cell.high,
             ]  # fmt: skip
-            assert [int(text) for text in part[3:5]] == [cell.trials, cell.suspect]
-            assert bool(part[5]) == (cell.value is None)
+            assert [int(text) for text in part[3:6]] == [cell.trials, cell.runs, cell.suspect]
+            assert bool(part[6]) == (cell.value is None)
 
 
 def test_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run: Run) -> None:

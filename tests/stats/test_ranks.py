@@ -9,7 +9,8 @@ from orchestrator.stats.ranks import MOST_TESTED, RankInterval, compute_rank_int
 
 
 def compute_mean(values):
-    found = estimate(list(values), "mean")
+    """The mean of as many runs, of one trial each."""
+    found = estimate([[value] for value in values], "mean")
     assert found is not None
     return found.tested
 

@@ -30,7 +30,7 @@ from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.measurements import recording
 from orchestrator.measurements.build_provenance import load_trial_pins
-from orchestrator.measurements.comparability import hash_block, hash_configuration
+from orchestrator.measurements.comparability import hash_block, hash_configuration, hash_run
 from orchestrator.measurements.metrics import store_metrics
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.recording import Ids, MeasuredRow
@@ -277,6 +277,7 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "readings": readings,
         "block": hash_block(trial.job_id, trial.round),
         "place": trial.position + 1,
+        "run": hash_run(trial.job.run_id),
         "configuration": hash_configuration(
             trial.job.run.definition,
             trial.case.parameters,

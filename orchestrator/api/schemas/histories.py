@@ -47,12 +47,13 @@ class AnnotationAtOut(PointAnnotationOut):
 
 
 class PointOut(Schema):
-    """The geometric mean of a commit's trials with its 95 % confidence interval.
+    """The geometric mean of the means of a commit's runs, with its 95 % confidence interval.
 
-    `suspect` of the `trials` are suspect; `excluded` more are invalid. `validity_issues` are the
-    reasons of both. `at` is when the newest of them was measured. Points of another `epoch` of the
-    host or another `configuration` are not comparable. `shift` is set if the level changes,
-    `baseline` if a new baseline starts (with the reason).
+    The interval is null with fewer than 3 `runs`, because the noise between runs is not known.
+    Results without a known run count as one run. `suspect` of the `trials` are suspect; `excluded`
+    more are invalid. `validity_issues` are the reasons of both. `at` is when the newest of them was
+    measured. Points of another `epoch` of the host or another `configuration` are not comparable.
+    `shift` is set if the level changes, `baseline` if a new baseline starts (with the reason).
     """
 
     commit: CommitOut
@@ -61,6 +62,7 @@ class PointOut(Schema):
     value: float
     interval: tuple[float, float] | None
     trials: int
+    runs: int
     suspect: int
     excluded: int
     validity_issues: list[ValidityIssueOut]
@@ -237,6 +239,7 @@ def _build_point_out(point: HistoryPoint) -> PointOut:
         value=point.value or 0.0,
         interval=point.interval,
         trials=point.trials,
+        runs=point.runs,
         suspect=point.suspect,
         excluded=point.excluded,
         validity_issues=build_validity_issues_out(point.validity_issues),

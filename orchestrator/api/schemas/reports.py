@@ -65,8 +65,9 @@ class ReportColumnOut(Schema):
 
 
 class ReportCellOut(Schema):
-    """`value` with its 95 % interval, in `unit`; if it is null, `reason` states why. `trials` are
-    used, `suspect` of them are suspect; `excluded` are invalid."""
+    """`value` with its 95 % interval, in `unit`; if it is null, `reason` states why. `trials` of
+    `runs` are used, `suspect` of them are suspect; `excluded` are invalid. Fewer than 3 runs have
+    no interval."""
 
     kind: str
     value: float | None
@@ -74,6 +75,7 @@ class ReportCellOut(Schema):
     high: float | None
     unit: str
     trials: int
+    runs: int
     suspect: int
     excluded: int
     reason: str

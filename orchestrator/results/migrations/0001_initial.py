@@ -551,6 +551,7 @@ class Migration(migrations.Migration):
                 ),
                 ("at", models.DateTimeField(help_text="Of its newest trial.")),
                 ("mean", models.FloatField(null=True)),
+                ("run_count", models.IntegerField()),
                 ("mean_log", models.FloatField(null=True)),
                 ("m2_log", models.FloatField(null=True)),
                 ("position", models.IntegerField(null=True)),
@@ -575,6 +576,12 @@ class Migration(migrations.Migration):
                     "places",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.IntegerField(), size=None
+                    ),
+                ),
+                (
+                    "runs",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.BigIntegerField(), size=None
                     ),
                 ),
                 (
@@ -1205,6 +1212,7 @@ class Migration(migrations.Migration):
                     "epoch",
                     "configuration",
                     "mean",
+                    "run_count",
                     "mean_log",
                     "m2_log",
                     "trials",

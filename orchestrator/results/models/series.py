@@ -86,9 +86,10 @@ class Point(models.Model):
 
     `values` are the latest MOST_VALUES values of valid and suspect trials, each with its block
     (`blocks`; 0 if it has none) and its place in the order of its job (`places`, from 1; 0 if it is
-    not known). Values of two commits with the same block are a pair. `mean` is the arithmetic mean
-    of all values. `mean_log` and `m2_log` are the mean of their logs and the sum of squares around
-    it, null if one of them is zero or less. `stats.rollup` computes the value and its interval from
+    not known) and its run (`runs`; 0 if it is not known). Values of two commits with the same block
+    are a pair. `mean` is the arithmetic mean of all values. `run_count` is the number of different
+    `runs`. `mean_log` and `m2_log` are the mean of their mean logs and the sum of squares around
+    it, null if a value is zero or less. `stats.rollup` computes the value and its interval from
     these. `epoch` counts the earlier changes of the host. `configuration` identifies what exactly
     was measured (0 if unknown). Points that differ in either are not comparable. `position` is the
     commit's, maintained by a trigger of the database.
@@ -100,6 +101,7 @@ class Point(models.Model):
     )
     at = models.DateTimeField(help_text="Of its newest trial.")
     mean = models.FloatField(null=True)
+    run_count = models.IntegerField()
     mean_log = models.FloatField(null=True)
     m2_log = models.FloatField(null=True)
     series = models.ForeignKey(
@@ -114,15 +116,15 @@ class Point(models.Model):
     values = ArrayField(models.FloatField())
     blocks = ArrayField(models.BigIntegerField())
     places = ArrayField(models.IntegerField())
+    runs = ArrayField(models.BigIntegerField())
 
     class Meta:
         indexes = [
             models.Index(
                 fields=["series", "position"],
                 include=[
-                    "commit", "at", "epoch", "configuration", "mean", "mean_log", "m2_log",
-                    "trials", "suspect",
-                    "invalid",
+                    "commit", "at", "epoch", "configuration", "mean", "run_count", "mean_log",
+                    "m2_log", "trials", "suspect", "invalid",
                 ],
                 name="point_along_commits",
             ),

@@ -9,15 +9,15 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.histories.histories import load_history_choices
 from orchestrator.reports.report_builder import list_dimensions
-from orchestrator.reports.report_spec import ReportSpec, from_data
+from orchestrator.reports.report_spec import DEFAULT_STATISTIC, ReportSpec, from_data
 from orchestrator.web.forms import BenchmarkChoiceForm, TeamForm, build_benchmark_key
 
 ROWS = 4
 ACROSS = 2
 METRICS = 3
 STATISTICS = (
-    ("median", "median of the trials"),
-    ("mean", "geometric mean of the trials"),
+    ("mean", "geometric mean of the runs"),
+    ("median", "median of the runs"),
     ("min", "lowest trial"),
     ("max", "highest trial"),
     ("merged", "of all requests of all trials (percentiles)"),
@@ -121,7 +121,7 @@ class ReportForm(BenchmarkChoiceForm):
 
     def _column(self, key: str, data: dict[str, Any]) -> dict[str, Any]:
         titles = dict(self.metrics)
-        statistic = data["statistic"] or "median"
+        statistic = data["statistic"] or DEFAULT_STATISTIC
         column: dict[str, Any] = {"metric": key, "statistic": statistic, "across": data["across"]}
         return {**column, "title": titles.get(key, key)}
 

@@ -48,7 +48,19 @@ def test_the_chart_fetches_one_point_a_commit_oldest_first(world: World, alice: 
     assert points["commit"] == [sha[:8] for sha in world.shas]
     assert points["value"] == pytest.approx([1000, 1001, 850], rel=0.01)
     assert points["trials"] == 6
-    assert all(half_width > 0 for half_width in points["half_width"])
+    # One or two runs each: there is no interval.
+    assert points["half_width"] == [None] * 3
+
+
+def test_a_commit_of_three_runs_has_a_band(world: World, alice: Client) -> None:
+    for level in (0.99, 1.0, 1.01):
+        finish_run(make_run(world.alice, world.shas[:2]), [1000 * level, 1000])
+    (chart,) = _page(alice).context["config"]["charts"]
+    (line,) = chart["lines"]
+    first, second, third = _data(alice, line)["points"]["half_width"]
+    assert first > 0
+    assert second > 0
+    assert third is None
 
 
 def test_each_row_links_to_the_comparison_with_the_previous_point(

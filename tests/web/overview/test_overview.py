@@ -230,8 +230,8 @@ def _fill(world: World, benchmarks: int, cases: int) -> None:
         Point.objects.bulk_create(
             Point(
                 series=each, commit=commit, at=commit.committed_at, position=commit.position,
-                mean=1000 + 7 * place, mean_log=None, m2_log=None, configuration=0, epoch=0,
-                trials=5, suspect=0, invalid=0, values=[], blocks=[], places=[],
+                mean=1000 + 7 * place, run_count=1, mean_log=None, m2_log=None, configuration=0,
+                epoch=0, trials=5, suspect=0, invalid=0, values=[], blocks=[], places=[], runs=[],
             )
             for each in series
             for place, commit in enumerate(line.commits[:20])
