@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from .errors import FOUND, NO_DATA, PASS
-from .units import format_change, format_interval
+from .units import format_claim, format_interval
 
 #: Each of the first three includes those before it: what is worse fails a build as well.
 WORSE = ("broken", "saturated", "regressed")
@@ -126,7 +126,7 @@ def _name(case: Any) -> str:
 def _describe_metric(metric: Any, verdict: str) -> str:
     text = f"{metric['title']} {verdict}"
     if metric["change"] is not None:
-        text += f", {format_change(metric['change'])}"
+        text += f", {format_claim(metric['change'], metric['likely_change'])}"
     if metric["interval"] is not None:
         text += f" ({format_interval(metric['interval'])})"
     return text

@@ -15,9 +15,19 @@ from .units import (
     format_value,
 )
 
-HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % interval", "verdict")
+HEADS = (
+    "case",
+    "host",
+    "metric",
+    "baseline",
+    "contender",
+    "change",
+    "likely",
+    "95 % interval",
+    "verdict",
+)
 #: Columns of numbers.
-RIGHT = frozenset({"baseline", "contender", "change", "95 % interval", "value"})
+RIGHT = frozenset({"baseline", "contender", "change", "likely", "95 % interval", "value"})
 
 
 def render_comparison(report: Any) -> str:
@@ -65,7 +75,7 @@ def _build_rows(case: Any) -> list[list[str]]:
     label = case["case"]["label"]
     primary = [metric for metric in case["metrics"] if metric["primary"]]
     if not primary:
-        return [[label, case["host"], "", "", "", "", "", case["verdict"]]]
+        return [[label, case["host"], "", "", "", "", "", "", case["verdict"]]]
     return [
         [
             label,
@@ -74,6 +84,7 @@ def _build_rows(case: Any) -> list[list[str]]:
             format_value(metric["baseline"], metric["unit"]),
             format_value(metric["contender"], metric["unit"]),
             format_change(metric["change"]),
+            format_change(metric["likely_change"]),
             format_interval(metric["interval"]),
             metric["verdict"],
         ]

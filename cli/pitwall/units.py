@@ -88,6 +88,13 @@ def format_change(ratio: Optional[float]) -> str:
     return f"{sign}{shown} %"
 
 
+def format_claim(measured: Optional[float], likely: Optional[float]) -> str:
+    """A measured change, and the likely one if it is another: "+6.7 %, likely +4.9 %"."""
+    text = format_change(measured)
+    other = text if likely is None else format_change(likely)
+    return text if other == text else f"{text}, likely {other}"
+
+
 def format_interval(interval: Optional[tuple[float, float]]) -> str:
     """A confidence interval of a change: "−3.1 % to −1.2 %"; unknown is "–"."""
     if interval is None:

@@ -5,6 +5,8 @@ The tests and intervals are in `orchestrator.stats`.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
@@ -23,6 +25,7 @@ from orchestrator.comparisons.reasons import build_notes, summarise_comparison
 from orchestrator.comparisons.report import CaseComparison, CaseName, ComparisonReport
 from orchestrator.comparisons.same_builds import build_same_build_notes, load_builds
 from orchestrator.comparisons.selection import Selection, select_cases
+from orchestrator.comparisons.sensitivity import build_sensitivity, leave_out_suspects
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.comparisons.spending import load_spending
 from orchestrator.core.errors import NotFoundError
@@ -36,9 +39,10 @@ from orchestrator.results.models import Point
 from orchestrator.runs.models import Run
 from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import Comparison
-from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix
+from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix, withhold_cells
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.multiple_testing import judge_matrix
+from orchestrator.stats.selective_inference import adjust_claims
 from orchestrator.stats.unpaired import compare_unpaired
 
 #: The primary metrics of a benchmark without a definition, whose results are imported.
@@ -89,7 +93,7 @@ def compare_sides(
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
     builds = load_builds(benchmark, sides[0].commit, sides[1].commit, run)
     same_builds = build_same_build_notes(builds, sides[0].commit.pk, sides[1].commit.pk)
-    notes = build_notes(selection, cases, runs, same_builds)
+    notes = build_notes(selection, cases, runs, same_builds, judged.sensitivity)
     return build_report(benchmark, sides, judged, cases, notes)
 
 
@@ -102,21 +106,41 @@ def judge_cases(
     """The comparison of each case by its own primary metrics, and the verdict over all.
 
     The other metrics are a family of their own in the correction for many tests. `spending`: case →
-    the verdicts that were taken on its blocks.
+    the verdicts that were taken on its blocks. If there are blocks with a suspect trial, all cases
+    are judged without them as well.
     """
-    compared = _compare_cases(selection, mismatches)
+    judged = _judge_cases(selection, mismatches, specs, spending)
+    certain = leave_out_suspects(selection)
+    if certain is None:
+        return judged
+    without = _judge_cases(certain, mismatches, specs, spending)
+    return replace(judged, sensitivity=build_sensitivity(selection, judged.matrix, without.matrix))
+
+
+def _judge_cases(
+    selection: Selection,
+    mismatches: Mismatches,
+    specs: SideSpecs,
+    spending: Mapping[str, Spending],
+) -> JudgedCases:
+    compared: Compared = _compare_cases(selection, mismatches)
     names = selection.names.cases
     primary = {
         str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
         for index, case in enumerate(selection.cases)
     }
     others = {case: metrics.keys() - set(primary[case]) for case, metrics in compared.items()}
-    matrix = judge_matrix(compared, primary=primary, spending=spending)
     blocks = _collect_blocks(selection)
+    matrix = judge_matrix(compared, primary=primary, spending=spending)
+    concluded = conclude_matrix(matrix, compared, blocks)
+    informing = judge_matrix(compared, primary=others, spending=spending)
+    informing = withhold_cells(informing, blocks)
+    for family in (concluded, informing):
+        compared = adjust_claims(compared, family, spending)
     return JudgedCases(
         compared=compared,
-        matrix=conclude_matrix(matrix, compared, blocks),
-        others=judge_matrix(compared, primary=others, spending=spending),
+        matrix=concluded,
+        others=informing,
         blocks=blocks,
         mismatches=mismatches,
         spending=spending,
@@ -153,13 +177,15 @@ def build_report(
     notes: tuple[str, ...],
 ) -> ComparisonReport:
     matrix = judged.matrix
-    named = matrix.headline.cell
-    unconfirmed = named is not None and judged.compared[named[0]][named[1]].unconfirmed
+    cell = matrix.headline.cell
+    named = None if cell is None else judged.compared[cell[0]][cell[1]]
+    unconfirmed = named is not None and named.unconfirmed
     return ComparisonReport(
         benchmark=benchmark,
         sides=sides,
         verdict=matrix.verdict,
-        summary=summarise_comparison(matrix.headline, sides, unconfirmed=unconfirmed),
+        summary=summarise_comparison(matrix.headline, sides, named),
+        counts={str(verdict): number for verdict, number in matrix.headline.counts.items()},
         cases=cases,
         notes=notes,
         mismatches=judged.mismatches.all,
@@ -168,6 +194,7 @@ def build_report(
         changed=matrix.changed,
         survived=matrix.survived,
         unconfirmed=unconfirmed,
+        sensitivity=judged.sensitivity,
     )
 
 
@@ -278,7 +305,7 @@ def _compare_cases(selection: Selection, mismatches: Mismatches) -> Compared:
         for info in infos:
             values = case.metrics.get(info.key)
             withheld = index in mismatches.withheld and info.key.startswith("latency.")
-            if values is None or withheld or min(map(min, values)) < 0:
+            if values is None or withheld or min(chain(*values), default=0.0) < 0:
                 continue
             if not case.paired:
                 unpaired = _compare_unpaired(case, info, selection.block_runs)

@@ -54,11 +54,14 @@ FlaggedTrials = Mapping[tuple[int, CaseOnHost], Sequence[FlaggedTrial]]
 class Exclusions:
     """Of one case: the numbers of excluded blocks and of counted blocks with a suspect trial.
 
-    `reasons` are those of the trials in both. `outcomes`: how the trials of both sides ended.
+    `suspect_blocks`: the latter blocks; empty if the sides share none, where `suspect` counts
+    trials. `reasons` are those of the trials in both. `outcomes`: how the trials of both sides
+    ended.
     """
 
     excluded: int = 0
     suspect: int = 0
+    suspect_blocks: frozenset[int] = frozenset()
     reasons: list[Sequence[str]] = field(default_factory=list)
     outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
 
@@ -174,6 +177,7 @@ def sum_exclusions(
     return Exclusions(
         excluded=len(excluded - set(counted)),
         suspect=len(suspect),
+        suspect_blocks=frozenset(suspect),
         reasons=[
             trial.reasons for trial in trials if trial.block in excluded or trial.block in suspect
         ],

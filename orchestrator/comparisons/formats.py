@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cli.pitwall.units import format_change, format_interval
+from cli.pitwall.units import format_claim, format_interval
 from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.evidence import LatencyDetail, load_latency_detail
@@ -16,6 +16,7 @@ from orchestrator.comparisons.reasons import (
     MissingMeasurements,
     build_case_reasons,
     build_report_reasons,
+    build_sensitivity_note,
     count_missing_for_case,
     count_missing_for_report,
 )
@@ -24,6 +25,7 @@ from orchestrator.comparisons.report import (
     CaseName,
     ComparisonReport,
     MetricComparison,
+    Sensitivity,
 )
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.spreadsheets import render_csv
@@ -47,9 +49,10 @@ SYMBOLS: Mapping[str, str] = {
     UNCONFIRMED: "?",
 }
 _COLUMNS = (
-    "verdict", "paired", "excluded_blocks", "suspect_blocks", "baseline_failed",
-    "contender_failed", "metric", "unit", "better", "primary",
-    "metric_verdict", "baseline", "contender", "change", "low", "high", "margin", "blocks",
+    "verdict", "paired", "excluded_blocks", "suspect_blocks", "verdict_without_suspect",
+    "baseline_failed", "contender_failed", "metric", "unit", "better", "primary",
+    "metric_verdict", "baseline", "contender", "change", "likely_change", "low", "high",
+    "confidence", "margin", "blocks",
     "p_value", "q_value", "reasons", "order_effect", "order_low", "order_high", "order_note",
 )  # fmt: skip
 
@@ -65,6 +68,8 @@ def to_markdown(report: ComparisonReport, web_url: str) -> str:
         _format_sides(report),
     ]
     parts += [f"> {_escape(note)}" for note in report.notes if not report.paired][:1]
+    if report.sensitivity is not None:
+        parts.append(f"> {_escape(build_sensitivity_note(report.sensitivity))}")
     if report.mismatches:
         parts.append("\n".join(_format_mismatches(report)))
     shown = _select_important_cases(report)
@@ -119,6 +124,7 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
         "survived": report.survived,
         "verdict": report.verdict,
         "counts": report.counts,
+        "without_suspect": _export_sensitivity(report.sensitivity),
         "reasons": [asdict(reason) for reason in build_report_reasons(report)],
         "missing": _export_missing(count_missing_for_report(report)),
         "summary": report.summary,
@@ -146,6 +152,7 @@ def _export_case(case: CaseComparison, latency: LatencyDetail | None) -> dict[st
         "open_loop": case.open_loop,
         "excluded_blocks": case.excluded_blocks,
         "suspect_blocks": case.suspect_blocks,
+        "verdict_without_suspect": case.verdict_without_suspect,
         "baseline_failed": case.outcomes.failures[0],
         "contender_failed": case.outcomes.failures[1],
         "validity_issues": [asdict(issue) for issue in case.validity_issues],
@@ -166,7 +173,9 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "baseline": metric.baseline,
         "contender": metric.contender,
         "change": metric.change,
+        "likely_change": metric.likely_change,
         "interval": metric.interval,
+        "confidence": metric.result.confidence,
         "blocks": metric.blocks,
         "p_value": metric.p_value,
         "q_value": metric.q_value,
@@ -201,6 +210,17 @@ def _export_side(side: Side) -> dict[str, Any]:
 
 def _name_dict(case: CaseName) -> dict[str, Any]:
     return {"key": case.key, "label": case.label, "parameters": dict(case.parameters)}
+
+
+def _export_sensitivity(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
+    if sensitivity is None:
+        return None
+    return {
+        "blocks": sensitivity.blocks,
+        "verdict": sensitivity.verdict,
+        "counts": sensitivity.counts,
+        "changed_cases": sensitivity.changed,
+    }
 
 
 def _export_missing(missing: MissingMeasurements | None) -> dict[str, Any] | None:
@@ -315,7 +335,7 @@ def _mark(outcome: str) -> str:
 def _format_metric(metric: MetricComparison | None) -> str:
     if metric is None or metric.change is None:
         return "–"
-    text = format_change(metric.change)
+    text = format_claim(metric.change, metric.likely_change)
     if metric.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
         text = f"**{text}**"
     if metric.interval is None:
@@ -360,12 +380,13 @@ def _iterate_csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[li
         case.paired,
         case.excluded_blocks,
         case.suspect_blocks,
+        case.verdict_without_suspect,
         *case.outcomes.failures,
     ]
     for metric in case.metrics:
         yield [*first, *_build_metric_columns(metric).values()]
     if not case.metrics:
-        yield [*first, *[None] * (len(_COLUMNS) - 6)]
+        yield [*first, *[None] * (len(_COLUMNS) - 7)]
 
 
 def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
@@ -381,8 +402,10 @@ def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
         "baseline": metric.baseline,
         "contender": metric.contender,
         "change": metric.change,
+        "likely_change": metric.likely_change,
         "low": low,
         "high": high,
+        "confidence": metric.result.confidence,
         "margin": metric.margin,
         "blocks": metric.blocks,
         "p_value": metric.p_value,

@@ -32,7 +32,7 @@ class PairedCase:
     `paired`: value i of both sides is of the same block. `blocks` are those of both sides. If
     paired, both measured at least one metric in each of them; 0 is not among them.
     `orders`, if paired: metric key → the order of each block (`stats.order_effect`).
-    `value_blocks`, if not paired: metric key → the block of each value of both sides.
+    `value_blocks`: metric key → the block of each value of both sides.
     `excluded_trials` counts trials of both sides that are of another epoch or configuration.
     """
 
@@ -193,6 +193,7 @@ def _pair_groups(
         if pairs.blocks:
             metrics[metric] = pairs.baseline, pairs.contender
             orders[metric] = pairs.orders
+            value_blocks[metric] = pairs.blocks, pairs.blocks
             shared.update(pairs.blocks)
     paired = bool(metrics) or only is not None
     both = frozenset(shared), frozenset(shared)

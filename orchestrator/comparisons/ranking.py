@@ -9,14 +9,19 @@ from orchestrator.comparisons.exclusions import Exclusions, SharedRun
 from orchestrator.comparisons.mismatches import Mismatches
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import CaseOnHost, PointGroup
-from orchestrator.comparisons.report import CaseComparison, HostName, MetricComparison
+from orchestrator.comparisons.report import (
+    CaseComparison,
+    HostName,
+    MetricComparison,
+    Sensitivity,
+)
 from orchestrator.comparisons.selection import Selection
 from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
 from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
-from orchestrator.stats.conclusion import CaseBlocks, withhold_verdict
+from orchestrator.stats.conclusion import CaseBlocks
 from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
 from orchestrator.stats.needed_blocks import EVEN_ODDS, DecisionRule, estimate_needed_blocks
 from orchestrator.stats.power import MOST_BLOCKS, POWER
@@ -35,10 +40,12 @@ NeededBlocks = Mapping[Cell, tuple[int, int]]
 class JudgedCases:
     """`compared`: index of a case in the selection, as text → metric key → comparison.
 
-    `matrix`: the verdicts, with those of failures and of excluded blocks. `others`: verdicts of the
-    metrics that decide nothing. `blocks`: of all cases, also those without a block that counts.
+    Claimed changes are adjusted for the selection (`selective_inference`). `matrix`: the verdicts,
+    with those of failures and of excluded blocks. `others`: verdicts of the metrics that decide
+    nothing. `blocks`: of all cases, also those without a block that counts.
     `spending`: the same index → the verdicts that were taken on the blocks of the case.
-    `open_loops`: the cases of the baseline with an open loop.
+    `open_loops`: the cases of the baseline with an open loop. `sensitivity`: the verdicts without
+    the blocks with a suspect trial; None if there are none.
     """
 
     compared: Mapping[str, Mapping[str, Comparison]]
@@ -48,6 +55,7 @@ class JudgedCases:
     mismatches: Mismatches
     spending: Mapping[str, Spending]
     open_loops: frozenset[int]
+    sensitivity: Sensitivity | None = None
 
 
 def rank_cases(
@@ -55,6 +63,7 @@ def rank_cases(
 ) -> tuple[CaseComparison, ...]:
     """Return failures and regressions first, then improvements, inconclusive and unchanged cases.
 
+    Among the inconclusive cases, those without data are the last.
     `trial_s`: case → expected seconds of a trial.
     """
     keys = {key for metrics in judged.compared.values() for key in metrics}
@@ -76,7 +85,7 @@ def rank_cases(
 def _rank(case: CaseComparison) -> tuple[int, float, str]:
     order = ORDER[case.verdict]
     if order > ORDER[Verdict.IMPROVED]:
-        return order, 0.0, case.case.label
+        return order, float(not case.has_data), case.case.label
     changes = (abs(m.change or 0) for m in case.metrics if m.verdict == case.verdict)
     return order, -max(changes, default=0.0), case.case.label
 
@@ -110,6 +119,7 @@ def _build_case(
         paired=case.paired,
         excluded_blocks=counts.excluded,
         suspect_blocks=counts.suspect,
+        verdict_without_suspect=_find_other_verdict(str(index), exclusions, judged),
         validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
         open_loop=before.case in judged.open_loops,
         outcomes=blocks.outcomes,
@@ -144,6 +154,13 @@ def _build_excluded_case(
         outcomes=exclusions.outcomes,
         withheld=judged.blocks[index].find_obstacle(),
     )
+
+
+def _find_other_verdict(index: str, exclusions: Exclusions, judged: JudgedCases) -> Verdict | None:
+    """Return the verdict without the suspect blocks of the case; None if it has none."""
+    if judged.sensitivity is None or not exclusions.suspect_blocks:
+        return None
+    return judged.sensitivity.cases[index]
 
 
 def _build_host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
@@ -187,7 +204,7 @@ def _build_metric(
         info=info,
         result=comparison,
         primary=primary,
-        verdict=withhold_verdict(family.cells[cell], judged.blocks[cell[0]].find_obstacle()),
+        verdict=family.cells[cell],
         q_value=family.q_values[cell],
         needed_blocks=blocks,
         even_blocks=even_blocks,

@@ -6,16 +6,22 @@ from enum import StrEnum
 
 from django.db.models import F
 
-from cli.pitwall.units import format_change, format_interval, format_items, format_percent
+from cli.pitwall.units import format_claim, format_interval, format_items, format_percent
 from orchestrator.comparisons.exclusions import SharedRun
 from orchestrator.comparisons.order_notes import build_order_notes
-from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.comparisons.report import (
+    CaseComparison,
+    ComparisonReport,
+    MetricComparison,
+    Sensitivity,
+)
 from orchestrator.comparisons.selection import Selection
+from orchestrator.comparisons.sensitivity import describe_sensitivity
 from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import find_metric
 from orchestrator.runs.models import HostRole, Job, Placement
 from orchestrator.stats.block_outcomes import MAX_EXCLUDED
-from orchestrator.stats.comparison import ALPHA, Verdict
+from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
 from orchestrator.stats.conclusion import Withheld, withhold_verdict
 from orchestrator.stats.multiple_testing import CLAIMS, REPORT_ORDER, Headline
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -130,11 +136,11 @@ class MissingMeasurements:
 
 
 def summarise_comparison(
-    headline: Headline, sides: tuple[Side, Side], *, unconfirmed: bool = False
+    headline: Headline, sides: tuple[Side, Side], named: Comparison | None
 ) -> str:
     """The verdict of the whole comparison in one or two sentences.
 
-    `unconfirmed`: the named metric differs between too few runs.
+    `named`: the comparison of the metric that the headline names.
     """
     names = _name_sides(sides)
     open_ = headline.counts.get(Verdict.INCONCLUSIVE, 0)
@@ -142,9 +148,9 @@ def summarise_comparison(
         return f"No usable data for {names['contender']}: no block is complete and valid."
     one_commit = sides[0].commit == sides[1].commit
     sentence = (_OF_ONE_COMMIT if one_commit else _SENTENCES)[headline.verdict]
-    if unconfirmed:
+    if named is not None and named.unconfirmed:
         sentence = _UNCONFIRMED_OF_ONE_COMMIT if one_commit else _UNCONFIRMED
-    sentence = sentence.format(**names, change=_describe_headline_change(headline))
+    sentence = sentence.format(**names, change=_describe_headline_change(headline, named))
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
     if headline.cases > 1:
         sentence += f" {format_counts(headline.counts)} of {headline.cases} cases."
@@ -158,15 +164,25 @@ def format_counts(counts: Mapping[Verdict, int]) -> str:
     )
 
 
-def _describe_headline_change(headline: Headline) -> str:
-    """Return the change that the headline names, with its interval."""
-    if headline.cell is None:
+def _describe_headline_change(headline: Headline, named: Comparison | None) -> str:
+    """Return the change that the headline names, with its interval; counts of what is open.
+
+    The largest of many changes that are not decided is mostly noise, so none is named.
+    """
+    if headline.cell is None or named is None:
         return "some cases have no usable data"
+    if headline.verdict is Verdict.INCONCLUSIVE:
+        metrics = format_items(headline.metrics, "primary metric")
+        verb = "is" if headline.open_metrics == 1 else "are"
+        return f"{headline.open_metrics} of {metrics} {verb} not decided"
     info = find_metric(headline.cell[1])
     title = info.title if info else headline.cell[1]
-    change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
-    if headline.low is not None and headline.high is not None:
-        change += f" ({format_interval((headline.low, headline.high))})"
+    shown = format_claim(named.change, named.likely_change)
+    change = f"{title[0].lower()}{title[1:]} {shown}"
+    if named.low is not None and named.high is not None:
+        change += f" ({format_interval((named.low, named.high))})"
+    if headline.alike > 1:
+        change += f", the largest of {headline.alike} such changes"
     return change
 
 
@@ -189,6 +205,7 @@ def build_notes(
     cases: Sequence[CaseComparison],
     runs: Sequence[SharedRun],
     same_builds: Iterable[str],
+    sensitivity: Sensitivity | None,
 ) -> tuple[str, ...]:
     """The limits that a reader must know, the most important one first."""
     return (
@@ -197,7 +214,7 @@ def build_notes(
         *_build_network_notes(runs),
         *_build_shared_host_notes(runs),
         *_build_selection_notes(selection),
-        *_build_selection_exclusion_notes(selection, cases),
+        *_build_selection_exclusion_notes(selection, cases, sensitivity),
         *build_order_notes(cases),
     )
 
@@ -245,19 +262,27 @@ def _build_selection_notes(selection: Selection) -> Iterator[str]:
 
 
 def _build_selection_exclusion_notes(
-    selection: Selection, cases: Sequence[CaseComparison]
+    selection: Selection,
+    cases: Sequence[CaseComparison],
+    sensitivity: Sensitivity | None,
 ) -> Iterator[str]:
     exclusions = (*selection.exclusions, *selection.excluded_cases.values())
     excluded = sum(each.excluded for each in exclusions)
     complete = sum(case.count for case in selection.cases if case.paired)
-    suspect = sum(case.suspect_blocks for case in cases if case.paired)
     if excluded:
         blocks = excluded + complete
         yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
     yield from _build_withheld_notes(cases)
-    if suspect:
-        contain = "block contains" if suspect == 1 else "blocks contain"
-        yield f"{suspect} {contain} a suspect trial; the validity issues are the reasons."
+    if sensitivity is not None:
+        yield build_sensitivity_note(sensitivity)
+
+
+def build_sensitivity_note(sensitivity: Sensitivity) -> str:
+    contain = "block contains" if sensitivity.blocks == 1 else "blocks contain"
+    return (
+        f"{sensitivity.blocks} {contain} a suspect trial; the validity issues are the reasons. "
+        f"{describe_sensitivity(sensitivity)}"
+    )
 
 
 def _build_withheld_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
@@ -303,10 +328,15 @@ def build_case_reasons(case: CaseComparison) -> list[Reason]:
             Reason(
                 code=ReasonCode.SUSPECT_BLOCKS,
                 count=case.suspect_blocks,
-                text="blocks with a suspect trial",
+                text=f"blocks with a suspect trial{_describe_other_verdict(case)}",
             )
         )
     return reasons
+
+
+def _describe_other_verdict(case: CaseComparison) -> str:
+    other = case.verdict_without_suspect
+    return "" if other is None else f"; without them the case is {other}"
 
 
 def describe_failures(case: CaseComparison) -> tuple[str, ...]:
@@ -342,7 +372,8 @@ def _build_withheld_reasons(case: CaseComparison) -> Iterator[Reason]:
 def _build_metric_reason(metric: MetricComparison, withheld: Withheld | None) -> Reason:
     text = "; ".join(metric.reasons)
     if metric.interval is not None and metric.change is not None:
-        observed = f"{format_change(metric.change)} ({format_interval(metric.interval)})"
+        observed = format_claim(metric.change, metric.likely_change)
+        observed += f" ({format_interval(metric.interval)})"
         margin = f"margin {format_percent(metric.margin)}"
         text = "; ".join(part for part in (f"{observed}, {margin}", text) if part)
     code = _classify_metric(metric, withheld)

@@ -1,6 +1,5 @@
 """The result of a comparison: ComparisonReport, with its cases and their metrics."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,6 @@ from orchestrator.runs.models import Run
 from orchestrator.stats.block_outcomes import BlockOutcomes
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.conclusion import Withheld
-from orchestrator.stats.multiple_testing import REPORT_ORDER
 from orchestrator.stats.needed_blocks import is_out_of_reach
 from orchestrator.stats.unpaired import UNCONFIRMED
 
@@ -47,13 +45,14 @@ class HostName:
 class MetricComparison:
     """One metric of one case: contender against baseline. Values in the metric's own unit.
 
-    `change` is contender / baseline - 1, `interval` its 95 % confidence interval; both are None
-    with too few blocks. `verdict` is one of improved, regressed, trivial, equivalent, inconclusive.
-    `q_value`: the expected share of false changes among all metrics with a p-value as small as this
-    one. Primary metrics are one family of tests, the others another one. If the sides share no
-    block, `blocks` counts the trials of the smaller side. `needed_blocks`, of inconclusive primary
-    metrics: the total that would probably decide it, as of `estimate_needed_blocks`, and
-    `even_blocks` with even odds; None if unknown.
+    `change` is contender / baseline - 1, `interval` its confidence interval; both are None with too
+    few blocks. Those of a regressed or improved metric are adjusted for its selection: the interval
+    has a higher `confidence` than 95 %, and `likely_change` is corrected. `verdict` is one of
+    improved, regressed, trivial, equivalent, inconclusive. `q_value`: the expected share of false
+    changes among all metrics with a p-value as small as this one. Primary metrics are one family of
+    tests, the others another one. If the sides share no block, `blocks` counts the trials of the
+    smaller side. `needed_blocks`, of inconclusive primary metrics: the total that would probably
+    decide it, as of `estimate_needed_blocks`, and `even_blocks` with even odds; None if unknown.
     """
 
     info: Metric
@@ -115,6 +114,16 @@ class MetricComparison:
         return self.result.change
 
     @property
+    def likely_change(self) -> float | None:
+        """Return the change without the exaggeration of the selection; None if not claimed."""
+        return self.result.likely_change
+
+    @property
+    def best_change(self) -> float | None:
+        """Return the change to show alone: the likely one of a claim, else the measured one."""
+        return self.change if self.likely_change is None else self.likely_change
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         low, high = self.result.low, self.result.high
         return None if low is None or high is None else (low, high)
@@ -140,6 +149,7 @@ class CaseComparison:
     differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
     block, so the machine itself may have changed. `missing_blocks` more would probably decide an
     inconclusive case, in `missing_s` seconds; None if the case is decided or they are unknown.
+    `verdict_without_suspect`: that of the other blocks; None without suspect ones.
     `out_of_reach`: the most blocks of a run would probably not decide it. `outcomes`: how the
     trials of both sides ended. `withheld`: why its values give no verdict, or prove no equivalence.
     """
@@ -158,6 +168,7 @@ class CaseComparison:
     source: PairedCase | None = None
     missing_blocks: int | None = None
     out_of_reach: bool = False
+    verdict_without_suspect: Verdict | None = None
     missing_s: float | None = None
     outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
     withheld: Withheld | None = None
@@ -195,19 +206,39 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """The verdicts without the `blocks` that contain a suspect trial.
+
+    `before` and `verdict`: of the whole comparison, with and without these blocks. `cases`: index
+    of a case in the selection, as text → its verdict without them. `counts`: verdict → number of
+    cases. `changed`: the number of cases with another verdict than before.
+    """
+
+    blocks: int
+    before: Verdict
+    verdict: Verdict
+    cases: Mapping[str, Verdict]
+    counts: Mapping[str, int]
+    changed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonReport:
     """Two sides of a benchmark. `notes` are limits that a reader must know.
 
-    `tests` is the number of primary metrics. `changed` of them are improved or regressed if each is
-    tested alone, `survived` of them also at a false discovery rate of 5 %. Without `mismatches` the
-    sides differ in the commit only. `unconfirmed`: the verdict is inconclusive, and the metric that
-    the summary names differs between too few runs.
+    `counts`: verdict → number of cases, the worst first. `tests` is the number of primary metrics.
+    `changed` of them are improved or regressed if each is tested alone, `survived` of them also at
+    a false discovery rate of 5 %. Without `mismatches` the sides differ in the commit only.
+    `unconfirmed`: the verdict is inconclusive, and the metric that the summary names differs
+    between too few runs. `sensitivity`: the verdicts without the blocks with a suspect trial; None
+    if there are none.
     """
 
     benchmark: Benchmark
     sides: tuple[Side, Side]
     verdict: str
     summary: str
+    counts: Mapping[str, int]
     cases: tuple[CaseComparison, ...]
     notes: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
@@ -216,6 +247,7 @@ class ComparisonReport:
     changed: int
     survived: int
     unconfirmed: bool = False
+    sensitivity: Sensitivity | None = None
 
     @property
     def baseline(self) -> Commit:
@@ -224,12 +256,6 @@ class ComparisonReport:
     @property
     def contender(self) -> Commit:
         return self.sides[1].commit
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return the number of cases with each verdict, the worst first."""
-        counted = Counter(case.verdict for case in self.cases)
-        return {str(verdict): counted[verdict] for verdict in REPORT_ORDER if counted[verdict]}
 
     @property
     def has_data(self) -> bool:

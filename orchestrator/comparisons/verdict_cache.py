@@ -28,7 +28,8 @@ RUNS_AT_ONCE = 50
 class CaseChange:
     """A case that failed, was fixed, regressed or improved on a host.
 
-    `metric` and `change`: its most changed primary metric; empty and None if a side failed.
+    `metric` and `change`: its most changed primary metric, with the likely change; empty and None
+    if a side failed.
     """
 
     case: int
@@ -207,5 +208,5 @@ def _iterate_changes(report: ComparisonReport) -> Iterator[CaseChange]:
             host_name=row.host.name,
             verdict=row.verdict,
             metric=most.title if most else "",
-            change=most.change if most else None,
+            change=most.best_change if most else None,
         )

@@ -67,11 +67,7 @@ def conclude_matrix(
 
     `blocks`: each case, also those without a comparison of values.
     """
-    obstacles = {case: each.find_obstacle() for case, each in blocks.items()}
-    cells = {
-        (case, metric): withhold_verdict(verdict, obstacles[case])
-        for (case, metric), verdict in matrix.cells.items()
-    }
+    cells = withhold_cells(matrix, blocks).cells
     cases = {
         case: conclude_case(matrix.cases.get(case, Verdict.INCONCLUSIVE), each)
         for case, each in blocks.items()
@@ -79,3 +75,13 @@ def conclude_matrix(
     comparisons = {cell: compared[cell[0]][cell[1]] for cell in cells}
     headline = build_headline(cases, cells, comparisons)
     return replace(matrix, verdict=headline.verdict, cases=cases, cells=cells, headline=headline)
+
+
+def withhold_cells(matrix: MatrixVerdict, blocks: Mapping[str, CaseBlocks]) -> MatrixVerdict:
+    """Return the verdicts of metrics without those that the excluded blocks do not allow."""
+    obstacles = {case: each.find_obstacle() for case, each in blocks.items()}
+    cells = {
+        (case, metric): withhold_verdict(verdict, obstacles[case])
+        for (case, metric), verdict in matrix.cells.items()
+    }
+    return replace(matrix, cells=cells)

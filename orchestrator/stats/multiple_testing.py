@@ -35,19 +35,20 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """The data of a one-sentence summary: the counts of verdicts, and the cell to name.
+    """The data of a one-sentence summary: the counts of verdicts, the worst first, and the cell.
 
-    `cell` is the primary metric with the largest change among those with the verdict; None without
-    one.
+    `cell` is the primary metric with the largest change among the `alike` ones with the verdict;
+    None without one. `metrics`: the number of primary metrics, `open_metrics` of them are
+    inconclusive.
     """
 
     verdict: Verdict
     cases: int
     counts: Mapping[Verdict, int]
+    metrics: int
+    open_metrics: int
+    alike: int
     cell: Cell | None
-    change: float | None
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ class MatrixVerdict:
 
     `changed`: cells that are improved or regressed on their own; `survived`: those that remain
     after the correction. `claim_threshold`: the largest p value, with the penalty of its case, with
-    which one more would remain.
+    which one more would remain. `accepted_threshold`: the largest one of those that remain.
     """
 
     verdict: Verdict
@@ -66,6 +67,7 @@ class MatrixVerdict:
     changed: int
     survived: int
     claim_threshold: float
+    accepted_threshold: float
     headline: Headline
 
 
@@ -90,10 +92,19 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
 
 def compute_claim_threshold(q_values: Sequence[float | None], rate: float = ERROR_RATE) -> float:
     """Return the largest p value with which one more test would be accepted at this rate."""
+    return _compute_threshold(q_values, rate, more=1)
+
+
+def compute_accepted_threshold(q_values: Sequence[float | None], rate: float = ERROR_RATE) -> float:
+    """Return the largest p value of the accepted tests; without any, that of the first one."""
+    return _compute_threshold(q_values, rate, more=0)
+
+
+def _compute_threshold(q_values: Sequence[float | None], rate: float, more: int) -> float:
     known = [q for q in q_values if q is not None]
     family = max(1, len(known))
     accepted = sum(q <= rate for q in known)
-    return rate * min(family, accepted + 1) / family
+    return rate * min(family, max(1, accepted + more)) / family
 
 
 def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
@@ -123,23 +134,13 @@ def judge_matrix(
         if metric in primary[case]
     }
     spent = {case: spending.get(case, _ONE_RUN) for case in cases}
-    adjusted = adjust(
-        [
-            _scale_p_value(comparison, spent[case].penalty)
-            for (case, _), comparison in compared.items()
-        ]
-    )
-    q_values = dict(zip(compared, adjusted, strict=True))
+    q_values = _compute_q_values(compared, spent)
     cells = {
-        (case, metric): _correct_cell(
-            comparison, q_values[case, metric], false_discovery_rate, spent[case]
-        )
-        for (case, metric), comparison in compared.items()
+        cell: _correct_cell(comparison, q_values[cell], false_discovery_rate, spent[cell[0]])
+        for cell, comparison in compared.items()
     }
-    by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
-    for (case, _), verdict in cells.items():
-        by_case[case].append(verdict)
-    verdicts = {case: find_worst_verdict(case_verdicts) for case, case_verdicts in by_case.items()}
+    verdicts = _find_case_verdicts(cases, cells)
+    adjusted = list(q_values.values())
     headline = build_headline(verdicts, cells, compared)
     return MatrixVerdict(
         verdict=headline.verdict,
@@ -149,8 +150,29 @@ def judge_matrix(
         changed=sum(compared[cell].verdict in CLAIMS for cell in cells),
         survived=sum(verdict in CLAIMS for verdict in cells.values()),
         claim_threshold=compute_claim_threshold(adjusted, false_discovery_rate),
+        accepted_threshold=compute_accepted_threshold(adjusted, false_discovery_rate),
         headline=headline,
     )
+
+
+def _compute_q_values(
+    compared: Mapping[Cell, Comparison], spent: Mapping[str, Spending]
+) -> dict[Cell, float | None]:
+    adjusted = adjust(
+        [
+            _scale_p_value(comparison, spent[case].penalty)
+            for (case, _), comparison in compared.items()
+        ]
+    )
+    return dict(zip(compared, adjusted, strict=True))
+
+
+def _find_case_verdicts(cases: Iterable[str], cells: Mapping[Cell, Verdict]) -> dict[str, Verdict]:
+    """Return the worst verdict of each case; inconclusive without a primary metric."""
+    by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
+    for (case, _), verdict in cells.items():
+        by_case[case].append(verdict)
+    return {case: find_worst_verdict(verdicts) for case, verdicts in by_case.items()}
 
 
 def _scale_p_value(comparison: Comparison, penalty: float) -> float | None:
@@ -190,14 +212,13 @@ def build_headline(
     """Return the headline of these verdicts; a verdict of failures names no cell."""
     verdict = min(cases.values(), key=REPORT_ORDER.index, default=Verdict.INCONCLUSIVE)
     candidates = [cell for cell, cell_verdict in cells.items() if cell_verdict is verdict]
-    cell = max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None)
-    named = compared[cell] if cell else None
+    counted = Counter(cases.values())
     return Headline(
         verdict=verdict,
         cases=len(cases),
-        counts=dict(Counter(cases.values())),
-        cell=cell,
-        change=named.change if named else None,
-        low=named.low if named else None,
-        high=named.high if named else None,
+        counts={each: counted[each] for each in REPORT_ORDER if counted[each]},
+        metrics=len(cells),
+        open_metrics=sum(each is Verdict.INCONCLUSIVE for each in cells.values()),
+        alike=len(candidates),
+        cell=max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None),
     )

@@ -41,8 +41,12 @@ def test_comparison_equals_the_report(world, alice):
         assert shown[metric.key]["change"] == metric.change
         assert shown[metric.key]["verdict"] == metric.verdict
         assert shown[metric.key]["interval"] == (list(metric.interval) if metric.interval else None)
-    assert shown["requests.rate"]["change"] == pytest.approx(-0.2, abs=0.01)
-    assert shown["requests.rate"]["blocks"] == 5
+    rate = shown["requests.rate"]
+    assert rate["change"] == pytest.approx(-0.2, abs=0.01)
+    assert rate["blocks"] == 5
+    # A claimed change: its interval is wider than that of another metric.
+    assert rate["confidence"] == pytest.approx(1 - 0.015)
+    assert rate["interval"][0] <= rate["likely_change"] <= rate["interval"][1] < 0
 
 
 def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(world, alice):

@@ -39,7 +39,12 @@ class OrderEffectOut(Schema):
 
 
 class MetricOut(Schema):
-    """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
+    """`change` is contender / baseline - 1, `interval` its confidence interval.
+
+    `confidence` is 0.95. It is higher for regressed and improved metrics, because they were
+    selected for their large changes. 95 % of all intervals that claim a change are then true
+    (Benjamini and Yekutieli 2005). `likely_change`, of these metrics alone, is without the
+    exaggeration of the selection.
 
     `q_value`: the expected share of false changes among all metrics with a p-value as small as this
     one (Benjamini and Hochberg); primary metrics are one family of tests, the others another one.
@@ -56,7 +61,9 @@ class MetricOut(Schema):
     baseline: float | None
     contender: float | None
     change: float | None
+    likely_change: float | None
     interval: tuple[float, float] | None
+    confidence: float
     blocks: int
     p_value: float | None
     q_value: float | None
@@ -116,7 +123,8 @@ class ValidityIssueOut(Schema):
 
 class CaseComparisonOut(Schema):
     """`excluded_blocks` do not count: a trial failed or is invalid. `suspect_blocks` do count, and
-    contain a suspect trial. `baseline_failed` and `contender_failed`: the blocks in which the code
+    contain a suspect trial; `verdict_without_suspect` is the verdict of the other blocks (null if
+    no block is suspect). `baseline_failed` and `contender_failed`: the blocks in which the code
     of this side failed. `validity_issues` are the reasons (docs/validity.md).
 
     Not `paired`: the sides share no block, so the change contains the drift of the machine. With
@@ -139,6 +147,7 @@ class CaseComparisonOut(Schema):
     open_loop: bool
     excluded_blocks: int
     suspect_blocks: int
+    verdict_without_suspect: Verdict | None
     baseline_failed: int
     contender_failed: int
     validity_issues: list[ValidityIssueOut]
@@ -147,11 +156,22 @@ class CaseComparisonOut(Schema):
     quantiles: list[QuantileOut] | None
 
 
+class SensitivityOut(Schema):
+    """The verdicts without the `blocks` that contain a suspect trial: of the whole matrix, and the
+    number of cases with each. `changed_cases` have another verdict than with these blocks."""
+
+    blocks: int
+    verdict: Verdict
+    counts: dict[Verdict, int]
+    changed_cases: int
+
+
 class ComparisonOut(Schema):
-    """`verdict` is that of the whole matrix, `counts` the number of cases with each verdict;
-    `notes` are its limits. `mismatches` are differences of the sides other than the commit. `tests`
-    is the number of primary metrics; `changed` of them are improved or regressed if each is tested
-    alone, `survived` of them also at a false discovery rate of 5 %."""
+    """`without_suspect` is null if no block contains a suspect trial. `verdict` is that of the
+    whole matrix, `counts` the number of cases with each verdict; `notes` are its limits.
+    `mismatches` are differences of the sides other than the commit. `tests` is the number of
+    primary metrics; `changed` of them are improved or regressed if each is tested alone, `survived`
+    of them also at a false discovery rate of 5 %."""
 
     benchmark: str
     project: str
@@ -165,6 +185,7 @@ class ComparisonOut(Schema):
     survived: int
     verdict: Verdict
     counts: dict[Verdict, int]
+    without_suspect: SensitivityOut | None
     reasons: list[ReasonOut]
     missing: MissingOut | None
     summary: str

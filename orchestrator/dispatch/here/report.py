@@ -68,7 +68,8 @@ def _compare_commits(
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
     same_builds = build_same_build_notes(builds, baseline.commit.pk, contender.commit.pk)
-    limits = (*notes, *build_notes(selection, cases, (), same_builds), LOOPBACK_NOTE, *shared)
+    compared = build_notes(selection, cases, (), same_builds, judged.sensitivity)
+    limits = (*notes, *compared, LOOPBACK_NOTE, *shared)
     return build_report(rows.job.run.definition.benchmark, sides, judged, cases, limits)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from cli.pitwall.units import (
-    format_change,
+    format_claim,
     format_duration,
     format_interval,
     format_p_value,
@@ -66,7 +66,8 @@ class Column:
 class ChangeCell:
     """The change of a metric with its interval: as text, and as the paths of its bar.
 
-    `values` are those of baseline and contender. Without an interval, the bar is only a point.
+    `change` is the measured one, and the likely one if it is another. `values` are those of
+    baseline and contender. Without an interval, the bar is only a point.
     """
 
     change: str
@@ -332,8 +333,14 @@ def _build_remark(case: CaseComparison) -> str:
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:
-        remarks.append(f"! {case.suspect_blocks} suspect")
+        remarks.append(f"! {case.suspect_blocks} suspect{_describe_dependence(case)}")
     return " · ".join(remarks)
+
+
+def _describe_dependence(case: CaseComparison) -> str:
+    """Return the verdict without the suspect blocks, if it is another one."""
+    other = case.verdict_without_suspect
+    return "" if other in (None, case.verdict) else f", without: {other}"
 
 
 def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
@@ -345,7 +352,7 @@ def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
     interval = metric.interval
     low, high = (int(end * _UNITS) for end in interval or (0.0, 0.0))
     return ChangeCell(
-        change=format_change(result.change),
+        change=format_claim(result.change, result.likely_change),
         values=f"{before} → {after}",
         interval=format_interval(interval) if interval else "",
         verdict=metric.verdict or "",

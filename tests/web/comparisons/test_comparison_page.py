@@ -20,9 +20,10 @@ from tests.support.factories import (
     make_local_host,
     make_project,
     make_run,
+    record_again,
 )
 from tests.support.html_pages import element, elements, get_text, parse_html, values
-from tests.support.trials import ERRORS, doubt, invalidate
+from tests.support.trials import ERRORS, STEAL, doubt, invalidate
 from tests.support.world import World
 
 
@@ -36,6 +37,35 @@ def test_the_page_begins_with_the_verdict(world: World, alice: Client) -> None:
 
     assert headline["data-verdict"] == "regressed"
     assert "is a regression" in get_text(headline)
+
+
+def test_a_claimed_change_is_shown_with_its_likely_size(
+    personas: Personas, alice: Client, tmp_path: Path
+) -> None:
+    """p is just small enough for the claim."""
+    project, shas = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, project)
+    make_local_host(personas.alice)
+    finish_run(make_run(personas.alice, shas[:2], rounds=7), [1000, 937], wobble=0.02)
+    query = {"benchmark": "server/hello", "baseline": shas[0], "contender": shas[1]}
+    page = alice.get(reverse("compare"), query)
+
+    assert re.search(r"\+\d\.\d %, likely \+\d\.\d %", get_text(element(page, ".headline h2")))
+    (cell, *_) = elements(page, "table.compared > tbody > tr:not(.detail) td.number")
+    assert re.match(r"−\d\.\d %, likely −\d\.\d %", get_text(cell))
+    assert "likely −" in get_text(elements(page, "table.metrics")[0])
+
+
+def test_a_verdict_that_depends_on_suspect_blocks_is_marked(world: World, alice: Client) -> None:
+    run = finish_run(make_run(world.alice, world.shas[:2], rounds=10), [1000, 1000])
+    suspect = Trial.objects.filter(job__run=run, variant__position=1, round__lte=2)
+    suspect.update(validity="suspect", reasons=[STEAL])
+    record_again({trial.pk: {"requests.rate": 700.0} for trial in suspect})
+    page = _page(alice, world, contender=world.shas[1], run=run.pk)
+    assert "Without them the verdict is equivalent, not inconclusive." in get_text(
+        element(page, "ul.notes")
+    )
+    assert "! 2 suspect, without: equivalent" in get_text(page)
 
 
 def test_a_contender_that_fails_is_shown_as_broken(world: World, alice: Client) -> None:
@@ -132,7 +162,7 @@ def test_rows_show_both_values_next_to_the_change(world: World, alice: Client) -
     rate, p50, _ = elements(row, "td.number")
 
     assert get_text(rate).startswith("−15.0 % 1 000 1/s → 850 1/s −15.")
-    assert get_text(p50).startswith("+17.6 % 4.00 ms → 4.70 ms +17.")
+    assert get_text(p50).startswith("+17.6 % 4.00 ms → 4.70 ms +16.")
 
 
 def test_all_bars_of_a_table_have_one_labelled_scale(world: World, alice: Client) -> None:
