@@ -71,11 +71,15 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
-    """The newest kind of trials of a cell. `other_trials`: how many of the other kinds count."""
+    """The newest kind of trials of a cell. `other_trials`: how many of the other kinds count.
+
+    `alone`: there is no other kind, and the host never changed.
+    """
 
     kind: _Kind
     rows: list[_Row]
     other_trials: int
+    alone: bool
 
 
 def load_tried_cells(
@@ -88,7 +92,8 @@ def load_tried_cells(
     """Return the trials by cell, of the newest kind that has trials (`TriedCell`).
 
     `keys` are the metrics of each trial, `merged` the percentiles over all trials. These include
-    trials whose own distributions were removed, except with `one_run`.
+    trials whose own distributions were removed, except with `one_run`. Their kind is not known, so
+    they are left out if there may be several.
     """
     groups = _load_groups(trials)
     counted = [row.pk for group in groups.values() for row in group.rows if row.counts]
@@ -97,7 +102,8 @@ def load_tried_cells(
         counted, {*keys, *merged} - _exclude_percentiles(keys), merged
     )
     _add_percentiles(values, distributions, keys)
-    before = _load_merged(groups.keys()) if merged and not one_run else {}
+    alone = [cell for cell, group in groups.items() if group.alone]
+    before = _load_merged(alone) if merged and not one_run else {}
     return {
         cell: TriedCell(
             version=group.kind.version,
@@ -145,7 +151,9 @@ def _load_groups(trials: QuerySet[Trial]) -> dict[CellKey, _Group]:
         kinds[key] = _Kind(version, epoch, created_at, *_name_tools(tool, others))
         cells[host, case, commit].setdefault(key, []).append(_build_row(*columns))
     return {
-        cell: _select_newest([(kinds[key], rows) for key, rows in groups.items()])
+        cell: _select_newest(
+            [(kinds[key], rows) for key, rows in groups.items()], changed=cell[0] in changes
+        )
         for cell, groups in cells.items()
     }
 
@@ -176,10 +184,11 @@ def load_change_times(hosts: QuerySet[Any, Any]) -> dict[UUID | None, list[datet
     return changes
 
 
-def _select_newest(groups: Sequence[tuple[_Kind, list[_Row]]]) -> _Group:
+def _select_newest(groups: Sequence[tuple[_Kind, list[_Row]]], *, changed: bool) -> _Group:
     """Return the newest kind that was measured; if none was, the newest.
 
-    A trial that failed or waits has no tool yet. It belongs to this kind if all else is equal.
+    `changed`: the host changed at some time. A trial that failed or waits has no tool yet. It
+    belongs to this kind if all else is equal.
     """
     measured = [each for each in groups if any(row.counts for row in each[1])]
     kind, _ = max(measured or groups, key=lambda each: each[0])
@@ -190,21 +199,24 @@ def _select_newest(groups: Sequence[tuple[_Kind, list[_Row]]]) -> _Group:
         if other == kind or (other[:2] == kind[:2] and not other.tool and not row.counts)
     ]
     counted = sum(row.counts for _, every in groups for row in every)
-    return _Group(kind=kind, rows=rows, other_trials=counted - sum(row.counts for row in rows))
+    others = counted - sum(row.counts for row in rows)
+    return _Group(kind=kind, rows=rows, other_trials=others, alone=not (changed or others))
 
 
 def _load_merged(
     cells: Collection[CellKey],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
     """Return merged distributions by (host, case, commit, version of the definition)."""
+    wanted = set(cells)
     histograms = PointHistogram.objects.filter(
-        case__in={case for _, case, _ in cells},
-        commit__in={commit for _, _, commit in cells},
+        case__in={case for _, case, _ in wanted},
+        commit__in={commit for _, _, commit in wanted},
         kind=HistogramKind.OK,
     ).values_list("host_id", "case_id", "commit_id", "definition__version", "encoded")
     return {
         (host, case, commit, version): [Distribution.decode(bytes(encoded))]
         for host, case, commit, version, encoded in histograms
+        if (host, case, commit) in wanted
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from cli.pitwall.units import (
     format_change,
+    format_claim,
     format_duration,
     format_items,
     format_number,
@@ -40,6 +41,21 @@ def test_the_most_readable_unit_is_selected(value: float | None, unit: str, show
 )  # fmt: skip
 def test_changes_have_a_sign(ratio: float | None, shown: str) -> None:
     assert format_change(ratio) == shown
+
+
+@pytest.mark.parametrize(
+    ("measured", "likely", "shown"),
+    [
+        (0.067, 0.049, "+6.7 %, likely +4.9 %"),
+        (0.2, 0.19999, "+20.0 %"),
+        (-0.03, None, "−3.0 %"),
+        (None, None, "–"),
+    ],
+)
+def test_a_likely_change_is_shown_if_it_is_another(
+    measured: float | None, likely: float | None, shown: str
+) -> None:
+    assert format_claim(measured, likely) == shown
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from orchestrator.measurements.ingest import ingest_results
 from orchestrator.reports.pivot_model import Cell
 from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.report_spec import from_data
+from orchestrator.results.models import PointHistogram
 from orchestrator.runs.models import Run, Trial
+from orchestrator.stats.histogram import Histogram
 from tests.support.factories import finish_run
 from tests.support.world import World
 
@@ -26,7 +28,7 @@ def measure(world: World, rate: float, **changes: Any) -> Run:
 def build(world: World) -> Report:
     columns = [
         {"metric": "requests.rate", "title": "Rate"},
-        {"metric": "latency.p99", "statistic": "merged", "title": "p99"},
+        {"metric": "latency.p99", "statistic": "merged", "title": "p99", "unit": "ms"},
     ]
     table = {"rows": ["connections"], "columns": columns}
     data = {"version": 1, "title": "T", "benchmark": "hello", "tables": [table]}
@@ -49,11 +51,19 @@ def test_an_earlier_epoch_of_the_host_is_left_out(world: World) -> None:
     measure(world, 500)
     assert read_rate(build(world)).value == pytest.approx(500, rel=0.01)
     change_host(world)
-    measure(world, 800)
+    newer = measure(world, 800)
+    slow = Histogram.from_counts([5_000_000], [100_000])
+    PointHistogram.objects.create(
+        case=world.benchmark.cases.get(), host=world.host, commit=world.commits[1],
+        definition=newer.definition, kind="ok", encoded=slow.encode(), count=100_000, trials=5,
+        suspect=0, excluded=0,
+    )  # fmt: skip
     report = build(world)
     cell = read_rate(report)
     assert (cell.trials, cell.runs) == (5, 1)
     assert cell.value == pytest.approx(800, rel=0.01)
+    # Distributions of removed trials may be of the earlier epoch.
+    assert report.tables[0].rows[0].cells[1].value < 1000
     (note,) = report.notes
     assert note.startswith("5 trials of earlier versions of the definition or of a tool")
 
