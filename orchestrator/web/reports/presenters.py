@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from cli.pitwall.units import format_items
 from orchestrator.reports.evidence import find_point_series, load_cell_series
 from orchestrator.reports.exports import format_cell, format_interval
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
@@ -24,6 +25,13 @@ class CellView:
     text: str
     interval: str
     evidence: str
+
+    @property
+    def trials(self) -> str:
+        """Return "6 trials of 2 runs, 1 invalid excluded"."""
+        cell = self.cell
+        text = f"{format_items(cell.trials, 'trial')} of {format_items(cell.runs, 'run')}"
+        return f"{text}, {cell.excluded} invalid excluded" if cell.excluded else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
