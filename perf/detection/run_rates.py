@@ -14,8 +14,8 @@ from statistics import fmean
 
 import numpy as np
 
-from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.multiple_testing import CLAIMS, Cell, Headline
+from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.multiple_testing import CLAIMS, Cell
 from perf.detection.alternatives import Claims, claim_as_alternatives
 from perf.detection.simulated_runs import Ending, JudgedRun, judge_run
 from perf.detection.simulated_trials import (
@@ -141,9 +141,9 @@ def _simulate(rng: np.random.Generator, scenario: Scenario) -> _RunCounts:
 def _count_run(
     trials: SimulatedTrials, run: JudgedRun, alternatives: Mapping[str, _ClaimCounts]
 ) -> _RunCounts:
-    matrix, headline, truth = run.matrix, run.matrix.headline, _list_truth(trials)
+    matrix, truth = run.matrix, _list_truth(trials)
     right = [cell for cell in matrix.cells if _is_right_claim(run, cell, truth[cell])]
-    named = [cell for cell in right if cell == headline.cell]
+    named = [cell for cell in right if cell == matrix.headline.cell]
     return _RunCounts(
         claims=_count_claims(trials, _list_claims(trials, run)),
         headlined=matrix.verdict not in _UNCHANGED,
@@ -153,9 +153,9 @@ def _count_run(
         unimportant=[each in _UNIMPORTANT for cell, each in matrix.cells.items() if truth[cell]],
         covered=_list_covered(run, matrix.cells, truth),
         covered_claims=_list_covered(run, right, truth),
-        headline_covered=_covers(headline, truth[named[0]]) if named else [],
+        headline_covered=_list_covered(run, named, truth),
         headline_exaggeration=[
-            math.log1p(headline.change or 0.0) / truth[cell] - 1 for cell in named
+            math.log1p(_get_claimed_change(run, cell)) / truth[cell] - 1 for cell in named
         ],
         alternatives=alternatives,
     )
@@ -171,31 +171,31 @@ def _list_truth(trials: SimulatedTrials) -> Mapping[Cell, float]:
 
 
 def _is_right_claim(run: JudgedRun, cell: Cell, truth: float) -> bool:
-    case, key = cell
-    return run.matrix.cells[cell] in CLAIMS and truth * (run.compared[case][key].change or 0.0) > 0
+    return run.matrix.cells[cell] in CLAIMS and truth * _get_claimed_change(run, cell) > 0
 
 
 def _list_covered(run: JudgedRun, cells: Iterable[Cell], truth: Mapping[Cell, float]) -> list[bool]:
     """Return whether each interval of these cells contains the true change."""
+    comparisons = [(run.compared[case][key], truth[case, key]) for case, key in cells]
     return [
-        covers
-        for case, key in cells
-        for covers in _covers(run.compared[case][key], truth[case, key])
+        each.low <= math.expm1(change) <= each.high
+        for each, change in comparisons
+        if each.low is not None and each.high is not None
     ]
 
 
-def _covers(estimate: Comparison | Headline, truth: float) -> list[bool]:
-    """Return whether the interval contains the true change; empty without an interval."""
-    if estimate.low is None or estimate.high is None:
-        return []
-    return [estimate.low <= math.expm1(truth) <= estimate.high]
+def _get_claimed_change(run: JudgedRun, cell: Cell) -> float:
+    """Return the change that the page claims: corrected for the selection, if it is known."""
+    comparison = run.compared[cell[0]][cell[1]]
+    change = comparison.change if comparison.likely_change is None else comparison.likely_change
+    return change or 0.0
 
 
 def _list_claims(trials: SimulatedTrials, run: JudgedRun) -> Claims:
     """Return the claims of Pitwall, in the form of those of the alternatives."""
     keys = [metric.key for metric in trials.metrics[: trials.primary]]
     cases = list(run.compared)
-    changes = [[run.compared[case][key].change or 0.0 for key in keys] for case in cases]
+    changes = [[_get_claimed_change(run, (case, key)) for key in keys] for case in cases]
     return Claims(
         np.array([[run.matrix.cells[case, key] in CLAIMS for key in keys] for case in cases]),
         np.log1p(np.array(changes)),

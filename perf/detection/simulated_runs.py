@@ -17,6 +17,7 @@ from orchestrator.stats.interim import (
 )
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.multiple_testing import MatrixVerdict, judge_matrix
+from orchestrator.stats.selective_inference import adjust_claims
 from orchestrator.stats.stopping import CaseData, decide_cases
 from orchestrator.stats.unpaired import compare_unpaired
 from perf.detection.simulated_trials import ROUNDS_OF_A_RUN, SimulatedTrials
@@ -54,14 +55,13 @@ def judge_run(trials: SimulatedTrials, ending: Ending) -> JudgedRun:
     spending = dict.fromkeys(blocks, Spending(analyses=len(INTERIM_BLOCKS) if interim else 1))
     primary, informing = keys[: trials.primary], keys[trials.primary :]
     matrix = judge_matrix(compared, primary=dict.fromkeys(blocks, primary), spending=spending)
-    return JudgedRun(
-        compared=compared,
-        matrix=conclude_matrix(
-            matrix, compared, {case: CaseBlocks(complete=count) for case, count in blocks.items()}
-        ),
-        others=judge_matrix(compared, primary=dict.fromkeys(blocks, informing), spending=spending),
-        blocks=blocks,
+    matrix = conclude_matrix(
+        matrix, compared, {case: CaseBlocks(complete=count) for case, count in blocks.items()}
     )
+    others = judge_matrix(compared, primary=dict.fromkeys(blocks, informing), spending=spending)
+    for family in (matrix, others):
+        compared = adjust_claims(compared, family, spending)
+    return JudgedRun(compared=compared, matrix=matrix, others=others, blocks=blocks)
 
 
 def _count_blocks(trials: SimulatedTrials, ending: Ending) -> Mapping[str, int]:
