@@ -98,6 +98,7 @@ def _run(run: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     run.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
     run.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
+    _add_builds(run)
     _add_until(run)
     run.add_argument(
         "--budget", type=parse_duration, metavar="TIME", help="machine time, such as 30m"
@@ -223,6 +224,7 @@ def _add_local(local: argparse.ArgumentParser) -> None:
         local, "none, measure the contender alone", "; merge-base:BRANCH: like --merge-base"
     )
     local.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
+    _add_builds(local)
     _add_until(local)
     local.add_argument("--cases", metavar="EXPRESSION")
     local.add_argument(
@@ -242,6 +244,14 @@ def _add_project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", metavar="NAME", help="required if two projects have a benchmark of this name"
     )
+
+
+def _add_builds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--builds", type=int, metavar="N",
+        help="build each commit so often, to separate the difference between builds from a change "
+        "(default: that of the definition)",
+    )  # fmt: skip
 
 
 def _add_until(parser: argparse.ArgumentParser) -> None:

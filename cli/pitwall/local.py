@@ -52,6 +52,7 @@ def _build_arguments(args: argparse.Namespace) -> list[str]:
     words += ["--contender", contender, "--cases", args.cases or ""]
     words += ["--baseline", baseline] if baseline else []
     words += ["--rounds", str(args.rounds)] if args.rounds is not None else []
+    words += ["--builds", str(args.builds)] if args.builds is not None else []
     words += ["--until", args.until] if args.until else []
     words += ["--shared"] if args.shared else []
     return words + (["--keep", str(Path(args.keep).resolve())] if args.keep else [])

@@ -53,6 +53,7 @@ def build_request(args: argparse.Namespace) -> dict[str, Any]:
         "hosts": split_names(args.hosts),
         "cases": args.cases,
         "rounds": args.rounds,
+        "builds": args.builds,
         "until": args.until,
         "budget_s": args.budget,
         "priority": args.priority,

@@ -37,6 +37,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "exclude": "Excluded cells; a value or a list of values for some axes.",
         "baseline": "The values of axes that are the 100 % reference of reports.",
         "rounds": "Measurements of each case per commit; a verdict needs at least 5.",
+        "builds": "How often a run builds each commit, to separate the difference between builds "
+        "from a change; 1: once, kept for all runs.",
         "cooldown_s": "Pause after each trial in seconds.",
         "pin_cpus": "Separate CPUs for server and load tool, if the host has enough.",
     },

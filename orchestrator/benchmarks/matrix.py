@@ -21,7 +21,7 @@ MAX_CASES = 5_000
 _NOT_MEASURED = frozenset(
     {
         "version", "title", "description", "known", "requires", "matrix", "include", "exclude",
-        "baseline", "rounds",
+        "baseline", "rounds", "builds",
     }
 )  # fmt: skip
 

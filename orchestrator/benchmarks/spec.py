@@ -60,6 +60,8 @@ from orchestrator.stats.power import MOST_BLOCKS
 MAX_SOURCE_BYTES = 256 * 1024
 #: The maximum number of rounds of a run.
 MAX_ROUNDS = MOST_BLOCKS
+#: The most builds of a commit in a run. More would have fewer than two rounds each in most runs.
+MAX_BUILDS = 10
 
 
 class Ready(Strict):
@@ -145,8 +147,15 @@ class Spec(Strict):
     exclude: Annotated[list[dict[Name, Scalar | list[Scalar]]], Field(max_length=200)] = []
     baseline: dict[Name, Scalar] = {}
     rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 7
+    builds: Annotated[int, Field(ge=1, le=MAX_BUILDS)] = 1
     cooldown_s: Annotated[float, Field(ge=0, le=600)] = 1
     pin_cpus: bool = True
+
+    @property
+    def has_build_steps(self) -> bool:
+        """Return whether commits are built, in all cases or in those of an option."""
+        options = (option for values in self.options.values() for option in values.values())
+        return bool(self.subject.build) or any(each.subject.get("build") for each in options)
 
     @property
     def roles(self) -> frozenset[Role]:
@@ -184,6 +193,7 @@ class Spec(Strict):
             "checks": [],
             "known": {},
             "measured": "server",
+            "builds": 1,
             "requires": {},
             "options": {},
             "include": [],
@@ -294,7 +304,9 @@ def parse(source: str) -> Spec:
         raise refuse("services", "expected a mapping from names to services, got a list")
     _check_axis_names(data)
     spec = from_data(data)
-    if faults := [*_find_equal_values(spec), *_find_unknown_words(spec)]:
+    if faults := [
+        *_find_equal_values(spec), *_find_unknown_words(spec), *_find_useless_builds(spec)
+    ]:  # fmt: skip
         raise InvalidRequestError.from_faults(faults)
     if not spec.options:
         check_start(spec)
@@ -320,6 +332,12 @@ def _find_unknown_words(spec: Spec) -> Iterator[tuple[str, str]]:
         close = get_close_matches(word, spec.matrix, n=1)
         hint = f"; did you mean {{{close[0]}}}?" if close else ". Literal braces are %7B and %7D."
         yield "load.path", f"{{{word}}} is not an axis of the matrix{hint}"
+
+
+def _find_useless_builds(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Without build steps, all builds of a commit would be equal."""
+    if spec.builds > 1 and not spec.has_build_steps:
+        yield "builds", "there are no build steps (subject.build), so all builds would be equal"
 
 
 def check_start(spec: Spec) -> None:

@@ -8,7 +8,10 @@ from dataclasses import asdict
 from itertools import chain
 from uuid import UUID
 
+from django.db import transaction
+
 from orchestrator.benchmarks.selectors import get_stored_spec
+from orchestrator.calibration.build_noise import store_build_noise
 from orchestrator.calibration.golden import count_epoch
 from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
@@ -45,19 +48,22 @@ def judge_calibration(run: Run) -> Calibration | None:
     host = Host.objects.filter(jobs__run=run).first()
     if host is None:
         return None
-    readings = _load_readings(run)
-    calibration, _ = Calibration.objects.get_or_create(
-        run=run,
-        defaults={
-            "host": host,
-            "benchmark": run.definition.benchmark,
-            "commit": run.variants.get().commit,
-            "epoch": count_epoch(host, run),
-            "readings": readings,
-            "message": "" if readings else _explain_nothing_measured(run),
-            "at": utc_now(),
-        },
-    )
+    readings, epoch = _load_readings(run), count_epoch(host, run)
+    with transaction.atomic():
+        calibration, is_new = Calibration.objects.get_or_create(
+            run=run,
+            defaults={
+                "host": host,
+                "benchmark": run.definition.benchmark,
+                "commit": run.variants.get().commit,
+                "epoch": epoch,
+                "readings": readings,
+                "message": "" if readings else _explain_nothing_measured(run),
+                "at": utc_now(),
+            },
+        )
+        if is_new:
+            store_build_noise(run, host, epoch)
     return calibration
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.calibration.build_noise import load_calibrated_build_noise
 from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import (
     MOST_BLOCKS,
@@ -32,8 +34,9 @@ class Sensitivity:
     """The noise of one metric of a case, and the changes that are reported four times in five.
 
     The noise is assumed at its upper limit. `family`: the number of primary metrics of a run, of
-    which this one is the only one that changed. `smallest`: the smallest change for each number of
-    BLOCKS. `needed`: rounds for a change of `target_change`, None if no run has enough.
+    which this one is the only one that changed. `build_noise`: None if the commit was built once.
+    `smallest`: the smallest change for each number of BLOCKS. `needed`: rounds for a change of
+    `target_change`, None if no run has enough.
     """
 
     case: str
@@ -41,6 +44,7 @@ class Sensitivity:
     metric: Metric
     noise: Noise
     family: int
+    build_noise: BuildNoise | None = None
 
     @property
     def rule(self) -> ClaimRule:
@@ -64,6 +68,10 @@ class Sensitivity:
     @property
     def interval(self) -> tuple[float, float]:
         return self.noise.low, self.noise.high
+
+    @property
+    def build_interval(self) -> tuple[float, float] | None:
+        return (self.build_noise.low, self.build_noise.high) if self.build_noise else None
 
     @property
     def drift(self) -> float:
@@ -120,7 +128,8 @@ def list_sensitivities(calibration: Calibration) -> list[Sensitivity]:
     The family is that of a run of the same cases on the host.
     """
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
-    sensitivities = list(_iterate_sensitivities(calibration.readings, labels))
+    builds = load_calibrated_build_noise(calibration)
+    sensitivities = list(_iterate_sensitivities(calibration.readings, labels, builds))
     return sorted(sensitivities, key=lambda sight: sight.label)
 
 
@@ -131,7 +140,9 @@ def read_noise(calibration: Calibration, case: str, metric: str) -> Noise | None
 
 
 def _iterate_sensitivities(
-    readings: Mapping[str, Any], labels: Mapping[str, str]
+    readings: Mapping[str, Any],
+    labels: Mapping[str, str],
+    builds: Mapping[tuple[str, str], BuildNoise],
 ) -> Iterator[Sensitivity]:
     family = sum(map(len, readings.values()))
     for case, metrics in readings.items():
@@ -144,4 +155,5 @@ def _iterate_sensitivities(
                 metric=info,
                 noise=Noise(**metrics[info.key]),
                 family=family,
+                build_noise=builds.get((case, info.key)),
             )

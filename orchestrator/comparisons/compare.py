@@ -35,9 +35,11 @@ from orchestrator.loadtools.metrics import (
     choose_deciding_metrics,
     find_metrics,
 )
+from orchestrator.measurements.build_noise import BuildNoiseKey, load_build_noise
 from orchestrator.results.models import Point
 from orchestrator.runs.models import Run
 from orchestrator.stats.alpha_spending import Spending
+from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix, withhold_cells
 from orchestrator.stats.many import ComparisonInput, compare_many
@@ -89,11 +91,20 @@ def compare_sides(
     specs = _load_specs(benchmark, sides, runs)
     selection = _select(benchmark, sides, runs, run, specs, all_metrics=all_metrics)
     mismatches = find_mismatches(benchmark, sides, selection.cases, selection.names)
-    judged = judge_cases(selection, mismatches, specs, load_spending(runs, selection.cases))
+    has_steps = any(each is not None and each.spec.has_build_steps for each in specs)
+    judged = judge_cases(
+        selection,
+        mismatches,
+        specs,
+        load_spending(runs, selection.cases),
+        load_build_noise(*_list_places(selection)) if has_steps else {},
+    )
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
     builds = load_builds(benchmark, sides[0].commit, sides[1].commit, run)
     same_builds = build_same_build_notes(builds, sides[0].commit.pk, sides[1].commit.pk)
-    notes = build_notes(selection, cases, runs, same_builds, judged.sensitivity)
+    notes = build_notes(
+        selection, cases, runs, same_builds, judged.sensitivity, has_steps=has_steps
+    )
     return build_report(benchmark, sides, judged, cases, notes)
 
 
@@ -102,18 +113,19 @@ def judge_cases(
     mismatches: Mismatches,
     specs: SideSpecs,
     spending: Mapping[str, Spending],
+    build_noise: Mapping[BuildNoiseKey, BuildNoise],
 ) -> JudgedCases:
     """The comparison of each case by its own primary metrics, and the verdict over all.
 
     The other metrics are a family of their own in the correction for many tests. `spending`: case →
-    the verdicts that were taken on its blocks. If there are blocks with a suspect trial, all cases
-    are judged without them as well.
+    the verdicts that were taken on its blocks. `build_noise`: of the hosts, as calibrated. If there
+    are blocks with a suspect trial, all cases are judged without them as well.
     """
-    judged = _judge_cases(selection, mismatches, specs, spending)
+    judged = _judge_cases(selection, mismatches, specs, spending, build_noise)
     certain = leave_out_suspects(selection)
     if certain is None:
         return judged
-    without = _judge_cases(certain, mismatches, specs, spending)
+    without = _judge_cases(certain, mismatches, specs, spending, build_noise)
     return replace(judged, sensitivity=build_sensitivity(selection, judged.matrix, without.matrix))
 
 
@@ -122,8 +134,9 @@ def _judge_cases(
     mismatches: Mismatches,
     specs: SideSpecs,
     spending: Mapping[str, Spending],
+    build_noise: Mapping[BuildNoiseKey, BuildNoise],
 ) -> JudgedCases:
-    compared: Compared = _compare_cases(selection, mismatches)
+    compared: Compared = _compare_cases(selection, mismatches, build_noise)
     names = selection.names.cases
     primary = {
         str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
@@ -295,7 +308,17 @@ def _find_open_loops(selection: Selection, spec: StoredSpec | None) -> frozenset
     return frozenset(pk for pk in shown if spec.get_loop(names[pk].parameters) == "open")
 
 
-def _compare_cases(selection: Selection, mismatches: Mismatches) -> Compared:
+def _list_places(selection: Selection) -> tuple[set[int], set[UUID]]:
+    """Return the cases and the hosts of the baseline, which are those of both sides in blocks."""
+    places = {group.place for case in selection.cases for group in case.baseline}
+    return {place.case for place in places}, {UUID(place.host) for place in places}
+
+
+def _compare_cases(
+    selection: Selection,
+    mismatches: Mismatches,
+    build_noise: Mapping[BuildNoiseKey, BuildNoise],
+) -> Compared:
     """Compare each metric that may be judged, in the order of the registry."""
     infos = _list_judged_metrics(selection.cases)
     compared: dict[str, dict[str, Comparison]] = {}
@@ -317,12 +340,19 @@ def _compare_cases(selection: Selection, mismatches: Mismatches) -> Compared:
                 better=info.better,
                 margin=info.margin,
                 orders=case.orders[info.key],
+                builds=case.builds[info.key],
+                build_noise=build_noise.get(_build_noise_key(case, info)),
             )
             paired.append((str(index), info.key, request))
     results = compare_many([request for *_, request in paired])
     for (index_text, key, _), result in zip(paired, results, strict=True):
         compared[index_text][key] = result
     return compared
+
+
+def _build_noise_key(case: PairedCase, info: Metric) -> BuildNoiseKey:
+    group = case.baseline[0]
+    return BuildNoiseKey(group.place.host, group.place.case, info.key, group.comparability.epoch)
 
 
 def _compare_unpaired(case: PairedCase, info: Metric, block_runs: Mapping[int, UUID]) -> Comparison:

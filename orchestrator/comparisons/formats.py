@@ -54,6 +54,7 @@ _COLUMNS = (
     "metric_verdict", "baseline", "contender", "change", "likely_change", "low", "high",
     "confidence", "margin", "blocks",
     "p_value", "q_value", "reasons", "order_effect", "order_low", "order_high", "order_note",
+    "baseline_builds", "contender_builds",
 )  # fmt: skip
 
 
@@ -184,7 +185,13 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "reasons": list(metric.reasons),
         "order_effect": _export_order_effect(metric.result.order_effect),
         "order_note": metric.result.order_note,
+        "builds": _export_builds(metric),
     }
+
+
+def _export_builds(metric: MetricComparison) -> tuple[int, int] | None:
+    """Return the number of builds of both sides; None if one of them is not known."""
+    return metric.result.builds if all(metric.result.builds) else None
 
 
 def _export_order_effect(effect: OrderEffect | None) -> dict[str, Any] | None:
@@ -393,6 +400,7 @@ def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
     """The last columns of `_COLUMNS`, in their order."""
     low, high = metric.interval or (None, None)
     order = metric.result.order_effect
+    before, after = _export_builds(metric) or (None, None)
     return {
         "metric": metric.key,
         "unit": metric.unit,
@@ -415,4 +423,6 @@ def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
         "order_low": order.low if order else None,
         "order_high": order.high if order else None,
         "order_note": metric.result.order_note,
+        "baseline_builds": before,
+        "contender_builds": after,
     }

@@ -6,7 +6,7 @@ without an order. Points are comparable if epoch of the host and configuration a
 used only if the sides have no comparable points.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -31,7 +31,8 @@ class PairedCase:
 
     `paired`: value i of both sides is of the same block. `blocks` are those of both sides. If
     paired, both measured at least one metric in each of them; 0 is not among them.
-    `orders`, if paired: metric key → the order of each block (`stats.order_effect`).
+    `orders` and `builds`, if paired: metric key → the order of each block (`stats.order_effect`),
+    and the builds of both of its trials (`stats.build_variance`).
     `value_blocks`: metric key → the block of each value of both sides.
     `excluded_trials` counts trials of both sides that are of another epoch or configuration.
     """
@@ -42,6 +43,7 @@ class PairedCase:
     metrics: Mapping[str, tuple[list[float], list[float]]]
     blocks: tuple[frozenset[int], frozenset[int]]
     orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    builds: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     value_blocks: Mapping[str, tuple[list[int], list[int]]] = field(default_factory=dict)
     excluded_trials: int = 0
 
@@ -186,6 +188,7 @@ def _pair_groups(
     common = [metric for metric in first if metric in second]
     metrics: dict[str, tuple[list[float], list[float]]] = {}
     orders: dict[str, list[int]] = {}
+    builds: dict[str, list[tuple[int, int]]] = {}
     value_blocks: dict[str, tuple[list[int], list[int]]] = {}
     shared: set[int] = set()
     for metric in common:
@@ -193,6 +196,7 @@ def _pair_groups(
         if pairs.blocks:
             metrics[metric] = pairs.baseline, pairs.contender
             orders[metric] = pairs.orders
+            builds[metric] = pairs.builds
             value_blocks[metric] = pairs.blocks, pairs.blocks
             shared.update(pairs.blocks)
     paired = bool(metrics) or only is not None
@@ -211,6 +215,7 @@ def _pair_groups(
         metrics=metrics,
         blocks=both,
         orders=orders,
+        builds=builds,
         value_blocks=value_blocks,
         excluded_trials=excluded_trials,
     )
@@ -235,30 +240,40 @@ def _concatenate(parts: list[MetricValues]) -> MetricValues:
         [value for part in parts for value in part.values],
         [block for part in parts for block in part.blocks],
         [place for part in parts for place in part.places],
+        [build for part in parts for build in part.builds],
     )
 
 
 class _Pairs(NamedTuple):
-    """The values of the blocks that both sides have, these blocks and their orders."""
+    """The values of the blocks that both sides have, these blocks, their orders and builds."""
 
     baseline: list[float]
     contender: list[float]
     blocks: list[int]
     orders: list[int]
+    builds: list[tuple[int, int]]
 
 
 def _pair_values(before: MetricValues, after: MetricValues, only: Collection[int] | None) -> _Pairs:
     if only is None and before.blocks == after.blocks and 0 not in before.blocks:
         orders = list(map(find_order, before.places, after.places))
-        return _Pairs(before.values, after.values, before.blocks, orders)
-    rows = zip(after.blocks, after.values, after.places, strict=True)
-    contender = {block: (value, place) for block, value, place in rows}
-    pairs = _Pairs([], [], [], [])
-    for value, block, place in zip(before.values, before.blocks, before.places, strict=True):
+        builds = list(zip(before.builds, after.builds, strict=True))
+        return _Pairs(before.values, after.values, before.blocks, orders, builds)
+    contender = {
+        block: (value, place, build) for block, value, place, build in _iterate_values(after)
+    }
+    pairs = _Pairs([], [], [], [], [])
+    for block, value, place, build in _iterate_values(before):
         if block and block in contender and (only is None or block in only):
-            other, other_place = contender[block]
+            other, other_place, other_build = contender[block]
             pairs.baseline.append(value)
             pairs.contender.append(other)
             pairs.blocks.append(block)
             pairs.orders.append(find_order(place, other_place))
+            pairs.builds.append((build, other_build))
     return pairs
+
+
+def _iterate_values(values: MetricValues) -> Iterator[tuple[int, float, int, int]]:
+    """Yield the block, value, place and build of each trial."""
+    return zip(values.blocks, values.values, values.places, values.builds, strict=True)

@@ -12,7 +12,7 @@ from django.db import connection
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.sides import Side
-from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.comparability import hash_block, hash_build
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.removals import load_run_removals
 from orchestrator.results.models import RemovalKind
@@ -36,14 +36,16 @@ class ComparabilityKey(NamedTuple):
 
 
 class MetricValues(NamedTuple):
-    """The values of one metric, with block and place of each; 0: it has none.
+    """The values of one metric, with block, place and build of each; 0: it has none.
 
-    The place is that of the trial in the order of its job, from 1.
+    The place is that of the trial in the order of its job, from 1. The build is a number that
+    identifies it.
     """
 
     values: list[float]
     blocks: list[int]
     places: list[int]
+    builds: list[int]
 
 
 @dataclass(slots=True)
@@ -72,20 +74,23 @@ JOIN fleet_host host ON host.id = series.host_id
 WHERE {conditions}
 """
 
-_VALUES = 'point."values", point.blocks, point.places'
+_VALUES = 'point."values", point.blocks, point.places, point.builds'
 _VALUES_BELOW = """
     CASE WHEN cardinality(point."values") < %s THEN point."values" END,
     CASE WHEN cardinality(point."values") < %s THEN point.blocks END,
-    CASE WHEN cardinality(point."values") < %s THEN point.places END
+    CASE WHEN cardinality(point."values") < %s THEN point.places END,
+    CASE WHEN cardinality(point."values") < %s THEN point.builds END
 """
+#: The digest of the build of a trial.
+_DIGEST = "provenance__build__digest"
 #: Replaces the values of a point that has too many of them.
-NOT_READ = MetricValues([], [], [])
+NOT_READ = MetricValues([], [], [], [])
 
 PointIndex = dict[CaseOnHost, dict[ComparabilityKey, PointGroup]]
 #: Whether a point of a side counts.
 PointFilter = Callable[[CaseOnHost, ComparabilityKey], bool]
-#: Metric key → each value with its block and its place.
-_RunValues = Mapping[str, list[tuple[float, int, int]]]
+#: Metric key → each value with its block, its place and its build.
+_RunValues = Mapping[str, list[tuple[float, int, int, int]]]
 
 
 def load_points(
@@ -104,7 +109,7 @@ def load_points(
     values = _VALUES if below is None else _VALUES_BELOW
     with connection.cursor() as cursor:
         query = _POINTS.format(conditions=conditions, values=values)
-        cursor.execute(query, parameters if below is None else [below, below, below, *parameters])
+        cursor.execute(query, parameters if below is None else [*[below] * 4, *parameters])
         rows = cursor.fetchall()
     points: PointIndex = {}
     for host, case, metric, epoch, configuration, at, suspect, invalid, *arrays in rows:
@@ -195,14 +200,15 @@ def _load_run_values(
     trials = Trial.objects.filter(
         job__run=run, variant__commit=commit, state=TrialState.MEASURED
     ).exclude(validity=Validity.INVALID)
-    columns = ("pk", "host_id", "case_id", "job_id", "round", "position")
+    columns = ("pk", "host_id", "case_id", "job_id", "round", "position", _DIGEST)
     rows = list(trials.order_by("pk").values_list(*columns))
     readings = load_values([row[0] for row in rows], metrics)
-    values: dict[CaseOnHost, dict[str, list[tuple[float, int, int]]]] = {}
-    for pk, host, case, job, number, position in rows:
+    values: dict[CaseOnHost, dict[str, list[tuple[float, int, int, int]]]] = {}
+    for pk, host, case, job, number, position, digest in rows:
+        facts = hash_block(job, number), position + 1, hash_build(digest or "")
         for metric, value in readings.get(pk, {}).items():
             of_case = values.setdefault(CaseOnHost(str(host), case), {})
-            of_case.setdefault(metric, []).append((value, hash_block(job, number), position + 1))
+            of_case.setdefault(metric, []).append((value, *facts))
     return values
 
 
@@ -216,11 +222,7 @@ def _replace_values(
         common = [groups[key] for key in groups.keys() & other.get(place, {}).keys()]
         newest = max(common or groups.values(), key=lambda group: group.at)
         metrics = {
-            metric: MetricValues(
-                [value for value, _, _ in trials],
-                [block for _, block, _ in trials],
-                [at for _, _, at in trials],
-            )
+            metric: MetricValues(*map(list, zip(*trials, strict=True)))
             for metric, trials in run_values[place].items()
         }
         replaced[place] = {newest.comparability: replace(newest, metrics=metrics)}

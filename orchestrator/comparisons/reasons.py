@@ -7,6 +7,7 @@ from enum import StrEnum
 from django.db.models import F
 
 from cli.pitwall.units import format_claim, format_interval, format_items, format_percent
+from orchestrator.comparisons.build_notes import build_build_notes
 from orchestrator.comparisons.exclusions import SharedRun
 from orchestrator.comparisons.order_notes import build_order_notes
 from orchestrator.comparisons.report import (
@@ -206,11 +207,18 @@ def build_notes(
     runs: Sequence[SharedRun],
     same_builds: Iterable[str],
     sensitivity: Sensitivity | None,
+    *,
+    has_steps: bool,
 ) -> tuple[str, ...]:
-    """The limits that a reader must know, the most important one first."""
+    """The limits that a reader must know, the most important one first.
+
+    `has_steps`: the definition has build steps.
+    """
+    equal = tuple(same_builds)
     return (
         *_build_unpaired_notes(cases),
-        *same_builds,
+        *equal,
+        *(() if equal else build_build_notes(cases, has_steps=has_steps)),
         *_build_network_notes(runs),
         *_build_shared_host_notes(runs),
         *_build_selection_notes(selection),

@@ -131,9 +131,9 @@ def _measure_log_room(job: Job, build: Build) -> int:
 
 
 def _check_number(job: Job, session: HostSession) -> None:
-    """Check the number of builds: at most one per commit and case, in each attempt."""
+    """Check the number of builds: at most those of each commit and case, in each attempt."""
     pairs = job.trials.order_by().values("variant", "case").distinct().count()
-    most = MAX_ATTEMPTS * pairs
+    most = MAX_ATTEMPTS * pairs * job.run.builds
     if Build.objects.filter(job=job, host=session.host).count() >= most:
         raise AgentError(
             f"its journal has more builds than the {most} that the job makes at most; "

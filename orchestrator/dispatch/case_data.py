@@ -9,6 +9,7 @@ from uuid import UUID
 from cli.pitwall.units import format_change
 from orchestrator.loadtools.metrics import Metric, choose_deciding_metrics, find_metrics
 from orchestrator.stats.block_outcomes import BlockPair, Outcome, judge_outcomes
+from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.conclusion import Withheld, withhold_verdict
 from orchestrator.stats.interim import INTERIM_ALPHA, INTERIM_EQUIVALENCE_ALPHA
@@ -52,10 +53,14 @@ class ComparisonSpec:
 class CaseBlocks:
     """The complete blocks of a case. `goes_on`: more of them are planned.
 
+    `builds`: the number of the build that each clean block measured (`runs.trial_builds`).
+    `build_noise`: metric → that of the host, as calibrated.
     `pairs`: position of a contender → whether its trials and those of the baseline count.
     """
 
     clean: list[Block]
+    builds: list[int]
+    build_noise: Mapping[str, BuildNoise] = field(default_factory=dict)
     excluded: int = 0
     goes_on: bool = False
     pairs: defaultdict[int, list[BlockPair]] = field(default_factory=lambda: defaultdict(list))
@@ -95,6 +100,9 @@ def compare_case(
                 better=metric.better,
                 margin=metric.margin,
                 orders=[_find_block_order(block, at) for block in blocks.clean],
+                # Both commits have builds of their own; 0 would be an unknown build.
+                builds=[(2 * number + 1, 2 * number + 2) for number in blocks.builds],
+                build_noise=blocks.build_noise.get(metric.key),
                 alpha=INTERIM_ALPHA,
                 equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA,
             )

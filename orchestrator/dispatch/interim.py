@@ -19,11 +19,14 @@ from orchestrator.dispatch.case_data import (
     compare_case,
     describe_decision,
 )
+from orchestrator.fleet.selectors import load_host_changes
+from orchestrator.measurements.build_noise import load_build_noise
 from orchestrator.measurements.readings import load_values
 from orchestrator.runs import claims
 from orchestrator.runs.case_status import load_latest_analyses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
+from orchestrator.runs.trial_builds import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
 
@@ -52,6 +55,7 @@ def analyse_cases(job: Job) -> None:
     due = _load_due_cases(job, spec)
     if not due:
         return
+    _add_build_noise(job, due)
     data = _compare_due(due, spec)
     decisions = decide_cases(
         {case: compared.data for case, compared in data.items()},
@@ -112,13 +116,14 @@ def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
     grouped: dict[tuple[int, int], list[BlockTrial]] = defaultdict(list)
     for case, number, position, trial, host, state, validity in rows:
         grouped[case, number].append(BlockTrial(position, trial, host, state, validity))
-    blocks: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[]))
-    for (case, _), block in grouped.items():
+    blocks: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[], builds=[]))
+    for (case, number), block in grouped.items():
         states = {trial.state for trial in block}
         if TrialState.PLANNED in states:
             blocks[case].goes_on = True
         elif _is_clean(block, variants):
             blocks[case].clean.append({trial.position: trial.trial for trial in block})
+            blocks[case].builds.append(number_build(number, job.run.builds))
         elif states & _ENDED:
             blocks[case].excluded += 1
         if TrialState.PLANNED not in states:
@@ -131,6 +136,17 @@ def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
 def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:
     together = len(block) == variants and len({trial.host for trial in block}) == 1
     return together and all(trial.counts for trial in block)
+
+
+def _add_build_noise(job: Job, due: Mapping[int, CaseBlocks]) -> None:
+    """Add to each case the noise between builds of the host, as calibrated in this epoch."""
+    if job.host is None or not get_stored_spec(job.run.definition).spec.has_build_steps:
+        return
+    epoch = load_host_changes(job.host).count()
+    for key, noise in load_build_noise(due.keys(), [job.host.pk]).items():
+        if key.epoch == epoch:
+            blocks = due[key.case]
+            blocks.build_noise = {**blocks.build_noise, key.metric: noise}
 
 
 def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[int, CaseComparisons]:

@@ -1,8 +1,9 @@
 """Recipes: how commits are built, with one recipe for all cases with the same steps."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import fill, fill_env
@@ -16,6 +17,7 @@ from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.pinned_repositories import PinnedCommit, select_pins
+from orchestrator.runs.trial_builds import KEPT_BUILD, number_build
 
 MAX_LABEL = 200
 
@@ -42,6 +44,10 @@ class Recipe:
 
     def tree(self, sha: str) -> str:
         return f"builds/{self.name(sha)}"
+
+    def build_again(self, run: UUID, number: int) -> "Recipe":
+        """Return the recipe of a build that only this run uses. Its install is shared by all."""
+        return replace(self, inputs=hash_value([self.inputs, str(run), number])[:16])
 
 
 def resolve_recipe(
@@ -85,25 +91,33 @@ def resolve_recipe(
     )
 
 
+def resolve_trial_recipe(trial: Trial, stage: Stage) -> Recipe:
+    """Return the recipe of the build that a trial measures."""
+    facts = stage.get_facts(HostRole.TARGET)
+    spec = stage.specs[trial.case_id]
+    recipe = resolve_recipe(spec, trial.case.parameters, facts, stage.pins)
+    number = number_build(trial.round, stage.run.builds)
+    return recipe if number == KEPT_BUILD else recipe.build_again(stage.run.pk, number)
+
+
 def fill_working_dir(spec: Spec, parameters: Mapping[str, Scalar]) -> str | None:
     """Return the working directory of the subject's commands; None for the root of the commit."""
     working_dir = spec.subject.working_dir
     return None if working_dir is None else fill(working_dir, parameters)
 
 
-def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
+def build_builds(job: Job, stage: Stage, trials: Sequence[Trial]) -> list[dict[str, Any]]:
     """Return the builds of a plan for these trials: one per commit, recipe and kind of host.
 
     Hosts differ in how they get the commit, by git or as an archive, and in the paths of their
-    programs.
+    programs. All trials are of one round, so they measure the same build of a recipe.
     """
     wanted: dict[tuple[str, str], tuple[Commit, Recipe]] = {}
     users: dict[str, dict[int, Case]] = {}
     hosts: dict[tuple[str, str], dict[str, None]] = {}
     for trial in trials:
         spec, commit = stage.specs[trial.case_id], trial.variant.commit
-        facts = stage.get_facts(HostRole.TARGET)
-        recipe = resolve_recipe(spec, trial.case.parameters, facts, stage.pins)
+        recipe = resolve_trial_recipe(trial, stage)
         wanted.setdefault((commit.sha, recipe.inputs), (commit, recipe))
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
         labels = [
@@ -112,7 +126,9 @@ def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[s
         hosts.setdefault((commit.sha, recipe.inputs), {}).update(dict.fromkeys(labels))
     project = job.run.definition.benchmark.project
     named = _build_recipe_labels(
-        stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()}
+        stage.spec,
+        {inputs: list(cases.values()) for inputs, cases in users.items()},
+        _label_build(trials, stage),
     )
     return [
         _build_entry(recipe, commit.sha, kind, named[recipe.inputs])
@@ -214,14 +230,25 @@ def _fill_command(command: Iterable[str], parameters: Mapping[str, Scalar]) -> l
     return [fill(word, parameters) for word in command]
 
 
-def _build_recipe_labels(spec: Spec, users: Mapping[str, list[Case]]) -> dict[str, str]:
-    """Return a label for each recipe: the values of its cases in the axes that distinguish it."""
+def _label_build(trials: Sequence[Trial], stage: Stage) -> list[str]:
+    """Return which build of a commit the trials of a round measure, if there are several."""
+    numbers = {number_build(trial.round, stage.run.builds) for trial in trials} - {KEPT_BUILD}
+    return [f"build {number} of {stage.run.builds}" for number in numbers]
+
+
+def _build_recipe_labels(
+    spec: Spec, users: Mapping[str, list[Case]], first: list[str]
+) -> dict[str, str]:
+    """Return a label for each recipe: the values of its cases in the axes that distinguish it.
+
+    It begins with the parts in `first`.
+    """
     every = [case for cases in users.values() for case in cases]
-    return {inputs: _label(spec, cases, every) for inputs, cases in users.items()}
+    return {inputs: _label(spec, cases, every, first) for inputs, cases in users.items()}
 
 
-def _label(spec: Spec, cases: list[Case], every: list[Case]) -> str:
-    parts = []
+def _label(spec: Spec, cases: list[Case], every: list[Case], first: list[str]) -> str:
+    parts = [*first]
     for axis in spec.matrix:
         own, all_ = (
             list(dict.fromkeys(format_axis_value(case.parameters.get(axis, "")) for case in some))

@@ -29,7 +29,7 @@ from orchestrator.dispatch.processes import (
     build_server,
     build_services,
 )
-from orchestrator.dispatch.recipes import build_builds, resolve_recipe
+from orchestrator.dispatch.recipes import build_builds, resolve_trial_recipe
 from orchestrator.dispatch.requirements import build_path
 from orchestrator.dispatch.shared_secret import load_secret
 from orchestrator.dispatch.sources import load_sources
@@ -110,6 +110,7 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
     # The tools of all cases of the job, so that every round finds the same ones.
     needs = collect_tool_needs(spec, [case.parameters for case in load_supported_cases(job)])
     return Stage(
+        run=job.run,
         spec=spec,
         specs=resolve_cases(spec, cases.values()),
         job_hosts=job_hosts,
@@ -178,15 +179,13 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
     tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
-    facts = stage.get_facts(HostRole.TARGET)
-    recipe = resolve_recipe(spec, parameters, facts, stage.pins)
     facts = stage.get_facts(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
     started = [(load, each) for load in loads for each in tool.invocations(load, threads)]
     search = spec.load.search
     return {
         "id": str(trial.pk),
-        "tree": recipe.tree(sha),
+        "tree": resolve_trial_recipe(trial, stage).tree(sha),
         "commit": sha,
         "path": _build_paths(stage, spec),
         "server": build_server(stage, spec, cpus, parameters),

@@ -11,7 +11,7 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import find_latest_snapshot
-from orchestrator.runs.models import HostRole, Job
+from orchestrator.runs.models import HostRole, Job, Run
 from orchestrator.runs.pinned_repositories import PinnedCommit
 from orchestrator.runs.states import TrialState
 
@@ -27,6 +27,7 @@ class Stage:
     the commits of other repositories, with their projects.
     """
 
+    run: Run
     spec: Spec
     specs: Mapping[int, Spec]
     job_hosts: JobHosts

@@ -12,6 +12,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial
 from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins, select_pins
+from orchestrator.runs.trial_builds import KEPT_BUILD, number_build
 
 #: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000
@@ -22,7 +23,8 @@ def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) ->
     """Return the build provenance of a trial.
 
     `programs`: versions of the programs that the definition requires, as found on the target.
-    `build`: the digests of the build, and whether the host confirmed that the server ran from it.
+    `build`: the digests of the build, and whether the host confirmed that the server ran from it;
+    with several builds of each commit also the number of the build, from 1.
     `secrets`: the versions of those that the trial's processes got; left out without any.
     `install`: the name of the installed build and the end of its log; None without a build.
     `repositories`: the commits of other repositories by name, only if there are any.
@@ -35,7 +37,7 @@ def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) ->
     return {
         **({"secrets": secrets} if secrets else {}),
         "programs": list_versions(facts, spec.requires),
-        "build": _build(result),
+        "build": _build(result, number_build(trial.round, job.run.builds)),
         "install": _install(job, trial, result),
         **({"repositories": others} if others else {}),
     }
@@ -52,14 +54,21 @@ def read_digest(value: object) -> str:
     return value if isinstance(value, str) and _DIGEST.fullmatch(value) else ""
 
 
-def _build(result: Mapping[str, Any]) -> dict[str, Any] | None:
+def find_build_digest(result: Mapping[str, Any]) -> str:
+    """Return the digest of the build that a trial measured; empty if it is unknown."""
+    given = result.get("build")
+    return read_digest(given.get("build")) if isinstance(given, Mapping) else ""
+
+
+def _build(result: Mapping[str, Any], number: int) -> dict[str, Any] | None:
     given = result.get("build")
     if not isinstance(given, Mapping):
         return None
     return {
-        "digest": read_digest(given.get("build")),
+        "digest": find_build_digest(result),
         "source_digest": read_digest(given.get("source")),
         "checked": given.get("checked") is True,
+        **({"number": number} if number != KEPT_BUILD else {}),
     }
 
 

@@ -77,7 +77,7 @@ ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 _POINTS = f"""
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
-     run_count, mean_log, m2_log, "values", blocks, places, runs)
+     run_count, mean_log, m2_log, "values", blocks, places, runs, builds)
 SELECT series.id, each.commit_id, epoch, configuration, made.position, max(at),
        count(*) FILTER (WHERE counts), count(*) FILTER (WHERE validity = 'suspect'),
        count(*) FILTER (WHERE NOT counts), avg(value) FILTER (WHERE counts),
@@ -90,7 +90,8 @@ SELECT series.id, each.commit_id, epoch, configuration, made.position, max(at),
        coalesce({build_newest_sql("array_agg(block ORDER BY place) FILTER (WHERE counts)")},
        '{{}}'),
        coalesce({build_newest_sql("array_agg(0) FILTER (WHERE counts)")}, '{{}}'),
-       coalesce({build_newest_sql("array_agg(0::bigint) FILTER (WHERE counts)")}, '{{}}')
+       coalesce({build_newest_sql("array_agg(0::bigint) FILTER (WHERE counts)")}, '{{}}'),
+       coalesce({build_newest_sql("array_agg(0) FILTER (WHERE counts)")}, '{{}}')
 FROM (
     SELECT place, case_id, commit_id, host_id, at, validity, epoch, configuration, block,
     metric, value,

@@ -11,6 +11,7 @@ from orchestrator.benchmarks.matrix import select_measured_part
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.core.ids import hash_value
+from orchestrator.stats.build_variance import UNKNOWN_BUILD
 
 
 def hash_block(job: UUID, number: int) -> int:
@@ -21,6 +22,11 @@ def hash_block(job: UUID, number: int) -> int:
 def hash_run(run: UUID) -> int:
     """Return the number of a run in points: signed, with 64 bits, never 0."""
     return _number(str(run), 8)
+
+
+def hash_build(digest: str) -> int:
+    """Return a signed 32-bit number that identifies a build by its digest; 0 if it is unknown."""
+    return _number(digest, 4) if digest else UNKNOWN_BUILD
 
 
 def hash_configuration(

@@ -35,8 +35,8 @@ class MeasuredRow:
     """The readings of one trial: metric key → value in the SI unit of the metric, finite.
 
     Fields are row ids. `block` is 0 if no other commit was measured in the same block. `place` is
-    that in the order of the job, from 1; 0 if it is not known. `run` is the number of its run
-    (`hash_run`); 0 if it is not known.
+    that in the order of the job, from 1. `run` is the number of its run (`hash_run`), and `build`
+    identifies its build. All are 0 if they are not known.
     `configuration` is 0 if the measured configuration is unknown. `epoch` counts the changes of the
     host before. `provenance` is what a client sent; None for trials of this Pitwall.
     """
@@ -52,6 +52,7 @@ class MeasuredRow:
     block: int = 0
     place: int = 0
     run: int = 0
+    build: int = 0
     configuration: int = 0
     epoch: int = 0
     provenance: Mapping[str, Any] | None = None
@@ -150,7 +151,8 @@ ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     "values" = {_NEWEST_VALUES},
     runs = {_NEWEST_RUNS},
     blocks = {build_newest_sql("point.blocks || EXCLUDED.blocks")},
-    places = {build_newest_sql("point.places || EXCLUDED.places")}
+    places = {build_newest_sql("point.places || EXCLUDED.places")},
+    builds = {build_newest_sql("point.builds || EXCLUDED.builds")}
 """
 
 #: The same statement queues the series for change point detection.
@@ -158,15 +160,15 @@ _POINTS = f"""
 WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]))
 INSERT INTO results_point AS point
     (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
-     run_count, mean_log, m2_log, "values", blocks, places, runs)
+     run_count, mean_log, m2_log, "values", blocks, places, runs, builds)
 SELECT series_id, row.commit_id, epoch, configuration, commit.position, at, trials, suspect,
        invalid, mean, run_count, mean_log, m2_log, vals::float8[], blocks::bigint[],
-       places::int[], runs::bigint[]
+       places::int[], runs::bigint[], builds::int[]
 FROM unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
             %s::int[], %s::int[], %s::float8[], %s::int[], %s::float8[], %s::float8[],
-            %s::text[], %s::text[], %s::text[], %s::text[])
+            %s::text[], %s::text[], %s::text[], %s::text[], %s::text[])
     AS row(series_id, commit_id, epoch, configuration, at, trials, suspect, invalid, mean,
-           run_count, mean_log, m2_log, vals, blocks, places, runs)
+           run_count, mean_log, m2_log, vals, blocks, places, runs, builds)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
 ORDER BY series_id, row.commit_id, epoch, configuration
 {MERGE}"""
@@ -258,7 +260,7 @@ def _write_points(
     table = [_build_point(key, groups[key]) for key in sorted(groups)]
     if table:
         changed = sorted({key.series for key in groups})
-        cursor.execute(_POINTS, [changed, *_format_columns(table, 16)], prepare=True)
+        cursor.execute(_POINTS, [changed, *_format_columns(table, 17)], prepare=True)
 
 
 def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
@@ -279,6 +281,7 @@ def _build_point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> 
         _format_array(row.block for row, _ in newest),
         _format_array(row.place for row, _ in newest),
         _format_array(row.run for row, _ in newest),
+        _format_array(row.build for row, _ in newest),
     )
 
 

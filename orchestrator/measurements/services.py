@@ -15,8 +15,17 @@ from orchestrator.core.ids import sha256_hex
 from orchestrator.core.untrusted_json import parse_json
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
-from orchestrator.measurements.build_provenance import build_build_provenance, load_trial_pins
-from orchestrator.measurements.comparability import hash_block, hash_configuration, hash_run
+from orchestrator.measurements.build_provenance import (
+    build_build_provenance,
+    find_build_digest,
+    load_trial_pins,
+)
+from orchestrator.measurements.comparability import (
+    hash_block,
+    hash_build,
+    hash_configuration,
+    hash_run,
+)
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import store_trial_metrics
 from orchestrator.measurements.prepare_steps import build_prepare_provenance
@@ -152,6 +161,7 @@ def _build_measured(
         block=hash_block(job.pk, trial.round),
         place=trial.position + 1,
         run=hash_run(job.run_id),
+        build=hash_build(find_build_digest(result)),
         configuration=hash_configuration(
             job.run.definition,
             trial.case.parameters,

@@ -87,6 +87,9 @@ SELECT concat_ws(' ', count(*), sum(point.trials), sum(point.suspect), sum(point
          SELECT sum(removal.rows) FROM results_removal removal
          WHERE removal.run_id = variant.run_id)))
      FROM runs_variant variant WHERE variant.commit_id = ANY(%(commits)s)),
+    (SELECT concat_ws('/', count(*), max(noise.id)) FROM results_hostbuildnoise noise
+     JOIN results_series series ON series.id = noise.series_id
+     WHERE series.benchmark_id = %(benchmark)s),
     (SELECT concat_ws('/', count(*), max(version)) FROM benchmarks_definition
      WHERE benchmark_id = %(benchmark)s),
     (SELECT concat_ws('/', count(*), max(imported_at)) FROM reports_referencesource

@@ -1,7 +1,5 @@
 """Convert the rows of a bisection to the values that the statistics use."""
 
-import math
-
 from orchestrator.results.models import Bisection, ChangePoint
 from orchestrator.stats.bisection import (
     Answer,
@@ -11,15 +9,12 @@ from orchestrator.stats.bisection import (
     compute_step_blocks,
     has_effect,
     plan_step,
+    read_effect,
 )
-from orchestrator.stats.summary import compute_t_quantile
-
-#: For a confirmation run whose interval is known but whose blocks are not.
-USUAL_BLOCKS = 10
 
 
 def choose_next_step(search: Bisection) -> NextMeasurement | Culprit:
-    effect, error = read_effect(search.change_point)
+    effect, error = load_effect(search.change_point)
     return plan_step(
         len(search.path),
         read_answers(search),
@@ -30,13 +25,13 @@ def choose_next_step(search: Bisection) -> NextMeasurement | Culprit:
 
 
 def compute_chances(search: Bisection) -> tuple[float, ...]:
-    effect, error = read_effect(search.change_point)
+    effect, error = load_effect(search.change_point)
     return compute_culprit_chances(
         len(search.path), read_answers(search), effect=effect, effect_error=error
     )
 
 
-def read_effect(row: ChangePoint) -> tuple[float, float]:
+def load_effect(row: ChangePoint) -> tuple[float, float]:
     """Return ln(after / before) with its standard error: as confirmed, otherwise as detected."""
     if (
         row.confirmed_change is not None
@@ -46,14 +41,12 @@ def read_effect(row: ChangePoint) -> tuple[float, float]:
         change, low, high = row.confirmed_change, row.confirmed_low, row.confirmed_high
     else:
         change, low, high = row.change, row.low, row.high
-    reach = (math.log1p(high) - math.log1p(low)) / 2
-    return math.log1p(change), reach / compute_t_quantile(0.95, USUAL_BLOCKS - 1)
+    return read_effect(change, low, high)
 
 
 def count_step_blocks(row: ChangePoint) -> int:
     """Return how many blocks a step of the bisection should have."""
-    effect, error = read_effect(row)
-    return compute_step_blocks(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
+    return compute_step_blocks(*load_effect(row))
 
 
 def read_answers(search: Bisection) -> list[Answer]:
@@ -65,5 +58,5 @@ def read_answers(search: Bisection) -> list[Answer]:
 
 def is_bad_answer(search: Bisection, answer: Answer) -> bool:
     """Return whether the commit has the effect, according to its answer."""
-    effect, error = read_effect(search.change_point)
+    effect, error = load_effect(search.change_point)
     return has_effect(answer, effect=effect, effect_error=error)

@@ -24,7 +24,7 @@ from orchestrator.regressions.bisection_answers import (
     choose_next_step,
     compute_chances,
     count_step_blocks,
-    read_effect,
+    load_effect,
 )
 from orchestrator.regressions.change_points import add_revision
 from orchestrator.regressions.commit_paths import (
@@ -33,7 +33,6 @@ from orchestrator.regressions.commit_paths import (
     load_path_commits,
 )
 from orchestrator.regressions.confirmation_readings import (
-    as_answer,
     find_unbuildable,
     read_confirmation_run,
 )
@@ -43,14 +42,18 @@ from orchestrator.regressions.pending_backfills import is_backfilled
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
-from orchestrator.stats.bisection import Culprit, NextMeasurement, find_credible_range
+from orchestrator.stats.bisection import (
+    Culprit,
+    NextMeasurement,
+    count_most_steps,
+    find_credible_range,
+    read_answer,
+)
 
 logger = logging.getLogger(__name__)
 
 #: Longer paths are not searched.
 MOST_COMMITS = 1_000
-#: A bisection ends after twice the steps that a search without noise needs, and these in addition.
-SPARE_STEPS = 6
 #: A bisection ends after this many steps without a measurement.
 MOST_FAILURES = 3
 
@@ -127,7 +130,7 @@ def _ingest_answer(search: Bisection, run: Run) -> None:
     index = search.path.index(variant.commit.sha)
     broken = find_unbuildable(run)
     outcome = read_confirmation_run(run, row.series)
-    answer = as_answer(index, outcome) if outcome is not None else None
+    answer = read_answer(index, outcome) if outcome is not None else None
     search.run = None
     if answer is not None:
         entry = {**asdict(answer), "run": str(run.pk)}
@@ -150,7 +153,7 @@ def _continue_bisection(search: Bisection, now: datetime) -> None:
     if isinstance(step, Culprit):
         _end_bisection(search, step)
         return
-    if len(search.answers) >= 2 * math.ceil(math.log2(len(search.path))) + SPARE_STEPS:
+    if len(search.answers) >= count_most_steps(len(search.path)):
         span = find_credible_range(compute_chances(search))
         _finish_bisection(
             search,
@@ -292,7 +295,7 @@ def _find_searchable() -> list[ChangePoint]:
 
 
 def _compute_relative_error(row: ChangePoint) -> float:
-    effect, error = read_effect(row)
+    effect, error = load_effect(row)
     return error / abs(effect) if effect else math.inf
 
 

@@ -1,6 +1,5 @@
 """The measurements of a confirmation run: the blocks of its two commits in one series."""
 
-import math
 from collections import defaultdict
 from typing import NamedTuple
 from uuid import UUID
@@ -10,10 +9,9 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Build, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, BuildState, TrialState
-from orchestrator.stats.bisection import Answer
+from orchestrator.runs.trial_builds import number_build
 from orchestrator.stats.comparison import Comparison, compare_blocks
 from orchestrator.stats.order_effect import find_order
-from orchestrator.stats.summary import compute_t_quantile
 
 
 def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
@@ -28,17 +26,8 @@ def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
         better=info.better,
         margin=info.margin,
         orders=[find_order(block[0].place, block[1].place) for block in blocks],
+        builds=[(2 * block[0].build + 1, 2 * block[1].build + 2) for block in blocks],
     )
-
-
-def as_answer(index: int, comparison: Comparison) -> Answer | None:
-    """Return a comparison as an answer of a bisection; None if it has no result."""
-    change, low, high = comparison.change, comparison.low, comparison.high
-    if change is None or low is None or high is None or comparison.degrees is None:
-        return None
-    reach = (math.log1p(high) - math.log1p(low)) / 2
-    error = reach / compute_t_quantile(comparison.confidence, comparison.degrees)
-    return Answer(index=index, difference=math.log1p(change), error=error, blocks=comparison.blocks)
 
 
 def find_unbuildable(run: Run) -> set[int]:
@@ -48,10 +37,11 @@ def find_unbuildable(run: Run) -> set[int]:
 
 
 class _PlacedValue(NamedTuple):
-    """The value of a trial, and its place in the order of the job, from 1."""
+    """The value of a trial, its place in the order of the job, from 1, and its build."""
 
     value: float
     place: int
+    build: int
 
 
 def _load_blocks(run: Run, series: Series) -> list[dict[int, _PlacedValue]]:
@@ -68,5 +58,6 @@ def _load_blocks(run: Run, series: Series) -> list[dict[int, _PlacedValue]]:
     for pk, job, number, variant, position in trials:
         if pk in values:
             value = values[pk][series.metric.key]
-            grouped[job, number][variant] = _PlacedValue(value, position + 1)
+            build = number_build(number, run.builds)
+            grouped[job, number][variant] = _PlacedValue(value, position + 1, build)
     return [grouped[key] for key in sorted(grouped) if {0, 1} <= set(grouped[key])]

@@ -9,7 +9,7 @@ from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Run, Until
-from orchestrator.runs.plans import RunRequest, plan_run
+from orchestrator.runs.plans import RunRequest, count_fresh_builds, plan_run
 from orchestrator.runs.services import create_run
 from orchestrator.stats.paired import FEWEST_BLOCKS
 
@@ -32,8 +32,9 @@ def start_run(
 ) -> Run:
     """Queue the confirmation run of two commits in these series, which share benchmark and host.
 
-    Without a number of rounds it continues until its cases are decided. Raise TooLittleTimeError if
-    `budget_s` of machine time is too short for a verdict.
+    Without a number of rounds it continues until its cases are decided. It builds both commits
+    several times again: the build in which the change was detected may be the only cause of it.
+    Raise TooLittleTimeError if `budget_s` of machine time is too short for a verdict.
     """
     benchmark, host = series[0].benchmark, series[0].host
     request = RunRequest(
@@ -46,8 +47,9 @@ def start_run(
         rounds=rounds,
         until=Until.DECIDED if rounds is None else Until.ROUNDS,
     )
+    plan = plan_run(member=member, request=request)
+    request = replace(request, builds=count_fresh_builds(plan))
     if budget_s is not None:
-        plan = plan_run(member=member, request=request)
         if budget_s < FEWEST_BLOCKS * sum(plan.trial_s) * len(plan.commits):
             raise TooLittleTimeError("the machine time that is left today is too little")
         request = replace(request, budget_s=budget_s)

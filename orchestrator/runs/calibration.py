@@ -3,7 +3,7 @@
 The package `calibration` evaluates the results.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -18,7 +18,8 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import GoldenCheck, Run, Trigger
-from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.runs.plans import RunRequest, count_fresh_builds, plan_run
+from orchestrator.runs.services import create_run
 from orchestrator.runs.states import RUN_ENDED
 
 #: A pair is two rounds.
@@ -43,6 +44,8 @@ class NewCalibration:
 def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> Run:
     """Queue 2 · pairs rounds of one commit alone on the host.
 
+    If the definition has build steps, each commit is built several times, and both rounds of a pair
+    measure the same build. So the pairs show the noise of trials, and their means that of builds.
     ConflictError if another calibration of the host with this benchmark has not ended.
     """
     member.require(Role.MEMBER, to="calibrate a host")
@@ -59,17 +62,17 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
             f"the host {host.name} is already being calibrated with {benchmark.slug}: wait for "
             "it, or cancel that run"
         )
+    request = RunRequest(
+        benchmark=benchmark.slug,
+        project=benchmark.project.slug,
+        baseline=_resolve_commit(benchmark, new, golden).sha,
+        contenders=(),
+        hosts=(host.name,),
+        rounds=2 * new.pairs,
+    )
+    builds = count_fresh_builds(plan_run(member=member, request=request))
     return create_run(
-        member=member,
-        request=RunRequest(
-            benchmark=benchmark.slug,
-            project=benchmark.project.slug,
-            baseline=_resolve_commit(benchmark, new, golden).sha,
-            contenders=(),
-            hosts=(host.name,),
-            rounds=2 * new.pairs,
-        ),
-        trigger=Trigger.CALIBRATION,
+        member=member, request=replace(request, builds=builds), trigger=Trigger.CALIBRATION
     )
 
 

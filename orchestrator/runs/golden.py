@@ -119,6 +119,8 @@ def _start(check: GoldenCheck, now: datetime) -> Run | None:
             baseline=check.commit.sha,
             contenders=(),
             hosts=(check.host.name,),
+            # New builds would differ, and the host would seem to drift.
+            builds=1,
             priority="high",
         ),
         trigger=Trigger.GOLDEN,

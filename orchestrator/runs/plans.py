@@ -17,12 +17,14 @@ from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
 from orchestrator.benchmarks.selectors import StoredSpec, get_stored_spec
 from orchestrator.benchmarks.services import load_definition_at
-from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
+from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.pinned_repositories import PinnedCommit, resolve_pins
 from orchestrator.runs.placements import Roles, parse_placements
+from orchestrator.runs.trial_builds import count_usable_builds
+from orchestrator.stats.build_variance import ENOUGH_BUILDS
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, estimate_blocks_left
@@ -44,7 +46,8 @@ class RunRequest:
     placements with one host for all roles; `placements` name a host for each role
     (runs/placements.py). `until` is the end condition of a case (models.Until); unless it is
     `rounds`, `rounds` is the maximum. `budget_s`: the machine seconds of all hosts together that
-    the run may spend. `wait_for_quiet`: trials wait for a time while other processes use a host.
+    the run may spend. `builds`: how often each commit is built, default as in the definition.
+    `wait_for_quiet`: trials wait for a time while other processes use a host.
     """
 
     benchmark: str
@@ -58,6 +61,7 @@ class RunRequest:
     until: str = "rounds"
     budget_s: float | None = None
     wait_for_quiet: bool = True
+    builds: int | None = None
     project: str | None = None
     priority: str = "normal"
 
@@ -78,6 +82,7 @@ class RunPlan:
     commits: tuple[Commit, ...]
     placements: tuple[Roles, ...]
     rounds: int
+    builds: int
     until: Until
     budget_s: float | None
     priority: int
@@ -160,6 +165,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     spec = whole.spec
     until = parse_until(request.until, alone=len(commits) == 1)
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
+    builds = resolve_builds(spec, request.builds, rounds)
     placements = parse_placements(member, request.hosts, request.placements, whole.roles)
     cases = _select_cases(spec, whole.cases, request)
     parameters = [case.parameters for case in cases]
@@ -177,6 +183,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         commits=commits,
         placements=placements,
         rounds=rounds,
+        builds=builds,
         until=until,
         budget_s=request.budget_s,
         priority=_parse_priority(request.priority),
@@ -190,6 +197,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         job_s=times.job_s,
         warnings=(
             *_warn_of_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
+            *_warn_of_few_builds(builds),
             *_warn_of_unusable_hosts(placements),
         ),
     )
@@ -329,6 +337,15 @@ def _warn_of_few_rounds(
     return [warning for warning in warnings if warning]
 
 
+def _warn_of_few_builds(builds: int) -> list[str]:
+    if builds in (1, *range(ENOUGH_BUILDS, MAX_BUILDS + 1)):
+        return []
+    return [
+        f"{builds} builds say little about the difference between builds; {ENOUGH_BUILDS} or more "
+        "are better"
+    ]
+
+
 def _warn_of_unusable_hosts(placements: tuple[Roles, ...]) -> list[str]:
     notes = []
     named = [one.host for roles in placements for one in roles.values() if one.host is not None]
@@ -380,6 +397,39 @@ def resolve_rounds(until: Until, requested: int | None, defined: int) -> int:
         check_rounds(until, requested)
         return requested
     return defined if until == Until.ROUNDS else ROUNDS_AT_MOST
+
+
+def resolve_builds(spec: Spec, requested: int | None, rounds: int) -> int:
+    """Return how often each commit is built: as requested, else as defined if the rounds suffice.
+
+    Two rounds measure the same build.
+    """
+    usable = count_usable_builds(rounds)
+    if requested is None:
+        return min(spec.builds, usable)
+    if not 1 <= requested <= MAX_BUILDS:
+        raise InvalidRequestError(
+            f"expected 1 to {MAX_BUILDS} builds, got {requested}", field="builds"
+        )
+    if requested > 1 and not spec.has_build_steps:
+        raise InvalidRequestError(
+            "the definition has no build steps, so all builds would be equal: omit builds",
+            field="builds",
+        )
+    if requested > usable:
+        raise InvalidRequestError(
+            f"{format_items(rounds, 'round')} can measure at most "
+            f"{format_items(usable, 'build')}, two rounds each: ask for more rounds",
+            field="builds",
+        )
+    return requested
+
+
+def count_fresh_builds(plan: RunPlan) -> int:
+    """Return how often to build each commit of a plan so that the noise between builds is known."""
+    if not plan.spec.has_build_steps:
+        return 1
+    return min(ENOUGH_BUILDS, count_usable_builds(plan.rounds))
 
 
 def check_rounds(until: Until, rounds: int | None) -> None:

@@ -18,6 +18,7 @@ def request_again(run: Run) -> RunRequest:
         pairwise=run.pairwise,
         placements=tuple(load_requested_placements(run)),
         rounds=run.rounds,
+        builds=run.builds,
         until=run.until,
         budget_s=run.budget_s,
         wait_for_quiet=run.wait_for_quiet,

@@ -55,6 +55,7 @@ class NewSchedule:
     cases: str = ""
     pairwise: bool = False
     rounds: int | None = None
+    builds: int | None = None
     resolution: float | None = None
     until: str = "rounds"
     budget_s: float | None = None
@@ -141,6 +142,7 @@ def _build_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
         "cases": new.cases.strip(),
         "pairwise": new.pairwise,
         "rounds": new.rounds,
+        "builds": new.builds,
         "resolution": new.resolution,
         "until": plan.until,
         "budget_s": new.budget_s,
@@ -175,6 +177,7 @@ def build_request(schedule: Schedule, *, contender: str = "") -> RunRequest:
         hosts=tuple(host.name for host in schedule.hosts.all()),
         placements=tuple(schedule.placements),
         rounds=schedule.rounds,
+        builds=schedule.builds,
         until=schedule.until,
         budget_s=schedule.budget_s,
         priority=schedule.get_priority_display().lower(),
@@ -292,6 +295,7 @@ def _build_request_at_tip(new: NewSchedule, tip: str) -> RunRequest:
         hosts=new.hosts,
         placements=new.placements,
         rounds=new.rounds,
+        builds=new.builds,
         until=new.until,
         budget_s=new.budget_s,
         priority=new.priority,

@@ -140,6 +140,7 @@ def _insert_run(
         cases=request.cases.strip(),
         pairwise=request.pairwise,
         rounds=plan.rounds,
+        builds=plan.builds,
         until=plan.until,
         budget_s=plan.budget_s,
         wait_for_quiet=request.wait_for_quiet,

@@ -4,31 +4,46 @@ A commit before the culprit measures like the last good commit; later ones diffe
 answer is a measured difference with a standard error. It is weighted evidence, not a proof: a
 commit may be measured again, and both answers count. The next commit is the median of the posterior
 distribution (Waeber, Frazier and Henderson 2013).
+
+Each step builds both commits several times, and its error contains the variance between these
+builds (`build_variance`). What repeating cannot average, such as a bad commit of another
+repository, is a lapse: it happens once for a commit, not once for each of its answers.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-#: Limits for the blocks of a step.
-FEWEST_BLOCKS, MOST_BLOCKS = 5, 20
+from orchestrator.stats.comparison import CONFIDENCE, Comparison
+from orchestrator.stats.summary import compute_t_quantile
+
+#: Limits for the blocks of a step. The fewest are two for each of ENOUGH_BUILDS builds.
+FEWEST_BLOCKS, MOST_BLOCKS = 10, 20
 #: The bisection ends at this probability.
 SURE = 0.975
-#: The probability that even a clear answer is wrong, for example because of a busy machine.
+#: The probability that even clear answers about a commit are wrong, however many there are.
 WRONG = 0.005
+_MOST_EVIDENCE = math.log((1 - WRONG) / WRONG)
+#: For a confirmation run whose interval is known but whose blocks are not.
+USUAL_BLOCKS = 10
+#: A search ends after this many steps more than twice those of a search without noise.
+_SPARE_STEPS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The measurement of the commit at `index` against the last good one.
 
-    `difference`: ln(commit / good), with its standard `error`, from `blocks` blocks (at least 2).
+    `difference`: ln(commit / good), with its standard `error` and its `degrees` of freedom, from
+    `blocks` blocks (at least 2).
     """
 
     index: int
     difference: float
     error: float
     blocks: int
+    degrees: float
 
     @property
     def change(self) -> float:
@@ -55,6 +70,32 @@ class Culprit:
     probability: float
 
 
+def read_effect(change: float, low: float, high: float) -> tuple[float, float]:
+    """Return ln(1 + change) with its standard error, from a change with its interval."""
+    reach = (math.log1p(high) - math.log1p(low)) / 2
+    return math.log1p(change), reach / compute_t_quantile(CONFIDENCE, USUAL_BLOCKS - 1)
+
+
+def read_answer(index: int, comparison: Comparison) -> Answer | None:
+    """Return the comparison of a commit with the last good one; None if it has no result."""
+    change, low, high = comparison.change, comparison.low, comparison.high
+    if change is None or low is None or high is None or comparison.degrees is None:
+        return None
+    reach = (math.log1p(high) - math.log1p(low)) / 2
+    return Answer(
+        index=index,
+        difference=math.log1p(change),
+        error=reach / compute_t_quantile(comparison.confidence, comparison.degrees),
+        blocks=comparison.blocks,
+        degrees=comparison.degrees,
+    )
+
+
+def count_most_steps(commits: int) -> int:
+    """Return the answers after which a search over so many commits ends without a culprit."""
+    return 2 * math.ceil(math.log2(commits)) + _SPARE_STEPS
+
+
 def plan_step(
     commits: int,
     answers: Sequence[Answer],
@@ -72,7 +113,13 @@ def plan_step(
     groups = _group_commits(commits, unbuildable)
     best = max(groups, key=lambda group: sum(chances[group.start : group.stop]))
     chance = sum(chances[best.start : best.stop])
-    askable = [group.stop - 1 for group in groups[:-1]]
+    evidence = dict(_weigh_commits(answers, effect, effect_error))
+    # More answers about a commit with all its evidence would change nothing.
+    askable = [
+        group.stop - 1
+        for group in groups[:-1]
+        if abs(evidence.get(group.stop - 1, 0.0)) < _MOST_EVIDENCE
+    ]
     if chance >= SURE or not askable:
         return Culprit(first=best.start, last=best.stop - 1, probability=chance)
     until = [sum(chances[: index + 1]) for index in askable]
@@ -85,10 +132,9 @@ def compute_culprit_chances(
 ) -> tuple[float, ...]:
     """Return the probability of each commit to be the culprit, with a uniform prior."""
     logs = [0.0] * commits
-    for answer in answers:
-        bad, good = _compute_evidence(answer, effect, effect_error)
+    for index, evidence in _weigh_commits(answers, effect, effect_error):
         for culprit in range(commits):
-            logs[culprit] += bad if culprit <= answer.index else good
+            logs[culprit] += evidence / 2 if culprit <= index else -evidence / 2
     top = max(logs)
     weights = [math.exp(each - top) for each in logs]
     whole = sum(weights)
@@ -97,20 +143,19 @@ def compute_culprit_chances(
 
 def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
     """Return whether the answer is more likely with the effect than without it."""
-    bad, good = _compute_evidence(answer, effect, effect_error)
-    return bad > good
+    return _compute_evidence(answer, effect, effect_error) > 0
 
 
-def compute_step_blocks(whole: Answer) -> int:
-    """Return the number of blocks for a step, from the confirmation run of both ends (`whole`).
+def compute_step_blocks(effect: float, effect_error: float) -> int:
+    """Return the number of blocks for a step, from the effect in USUAL_BLOCKS blocks.
 
     Half the effect, the threshold between presence and absence, is then three standard errors, so a
     step is wrong about once in 700.
     """
-    one_block = whole.error * math.sqrt(whole.blocks)
-    if whole.difference == 0:
+    one_block = effect_error * math.sqrt(USUAL_BLOCKS)
+    if effect == 0:
         return MOST_BLOCKS
-    needed = math.ceil((6 * one_block / whole.difference) ** 2)
+    needed = math.ceil((6 * one_block / effect) ** 2)
     return min(max(needed, FEWEST_BLOCKS), MOST_BLOCKS)
 
 
@@ -125,18 +170,31 @@ def find_credible_range(chances: Sequence[float], share: float = 0.95) -> range:
     return min(spans, key=len, default=range(len(chances)))
 
 
-def _compute_evidence(answer: Answer, effect: float, effect_error: float) -> tuple[float, float]:
-    """Return the log likelihoods with and without the effect; their difference is bounded."""
-    degrees = max(answer.blocks - 1, 1)
+def _weigh_commits(
+    answers: Sequence[Answer], effect: float, effect_error: float
+) -> Iterator[tuple[int, float]]:
+    """Yield each measured commit with the evidence of all its answers together, which is bounded.
+
+    A fault of a commit is in all answers about it, so many of them are no proof.
+    """
+    of_commit: dict[int, float] = defaultdict(float)
+    for answer in answers:
+        of_commit[answer.index] += _compute_evidence(answer, effect, effect_error)
+    for index, evidence in of_commit.items():
+        yield index, min(max(evidence, -_MOST_EVIDENCE), _MOST_EVIDENCE)
+
+
+def _compute_evidence(answer: Answer, effect: float, effect_error: float) -> float:
+    """Return the logarithm of how much more likely the answer is with the effect than without."""
+    degrees = max(answer.degrees, 1)
     error = max(answer.error, 1e-6)
     wide = math.hypot(error, effect_error)
     bad = _log_density((answer.difference - effect) / wide, degrees) - math.log(wide)
     good = _log_density(answer.difference / error, degrees) - math.log(error)
-    most = math.log((1 - WRONG) / WRONG)
-    return min(max(bad - good, -most), most) / 2, -min(max(bad - good, -most), most) / 2
+    return bad - good
 
 
-def _log_density(x: float, degrees: int) -> float:
+def _log_density(x: float, degrees: float) -> float:
     """Return the log density of Student's t up to a constant.
 
     scipy.stats has it, but takes longer to import than the rest of Pitwall.

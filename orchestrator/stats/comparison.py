@@ -17,6 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cli.pitwall.units import format_percent
+from orchestrator.stats.build_noise import BuildNoise
+from orchestrator.stats.build_variance import (
+    UNKNOWN_BUILDS,
+    add_build_variance,
+    count_builds,
+    find_added_noise,
+)
 from orchestrator.stats.order_effect import (
     UNKNOWN,
     BlockMeans,
@@ -27,6 +34,7 @@ from orchestrator.stats.order_effect import (
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, compute_paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
+from orchestrator.stats.summary import compute_t_quantile
 
 Better = Literal["higher", "lower"]
 #: The alpha of a comparison on its own, with any number of blocks. Interim analyses have a smaller
@@ -79,7 +87,9 @@ class Comparison:
     counts the trials of the smaller side, and `unconfirmed`: they differ, but too few runs measured
     them for a verdict. `degrees` of freedom of the test. `order_effect`: of the order of the trials
     in a block; if it could not be separated from the change, it is None, and `order_note` has the
-    reason.
+    reason. `builds`: the number of different builds of baseline and contender; 0 if unknown.
+    `nested`: the error contains the variance between builds; then there is no `robust` estimate.
+    `build_noise`: the noise between builds that was added because a side has a single build.
     """
 
     verdict: Verdict
@@ -105,6 +115,14 @@ class Comparison:
     degrees: float | None = None
     order_effect: OrderEffect | None = None
     order_note: str = ""
+    builds: tuple[int, int] = (0, 0)
+    nested: bool = False
+    build_noise: float | None = None
+
+    @property
+    def has_one_build(self) -> bool:
+        """Return whether a side has a single build, so that its difference is in the change."""
+        return 1 in self.builds
 
 
 def compare_blocks(
@@ -114,14 +132,18 @@ def compare_blocks(
     better: Better,
     margin: float,
     orders: Sequence[int] = (),
+    builds: Sequence[tuple[int, int]] = (),
+    build_noise: BuildNoise | None = None,
     alpha: float = ALPHA,
     equivalence_alpha: float = EQUIVALENCE_ALPHA,
     confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
 
-    `orders[i]` is the order of block i, as in `order_effect`; without them it is not known. A block
-    with a None is excluded. The verdicts:
+    `orders[i]` is the order of block i, as in `order_effect`, and `builds[i]` are the builds of its
+    trials (any numbers that identify them); without them they are not known. `build_noise`: the
+    noise between builds, if it is known from elsewhere. A block with a None is excluded. The
+    verdicts:
 
     - regressed or improved: p < `alpha` and the change is beyond ±`margin`
     - trivial: p < `alpha`, and the change is proven to be within ±`margin` at `equivalence_alpha`
@@ -132,11 +154,11 @@ def compare_blocks(
     number of blocks. If all values are zero, there is no difference. Interim analyses pass their
     own alphas (`interim`).
 
-    Raises ValueError for sides or orders of different length, a negative or non-finite value, and
-    a margin that is not between 0 and 1.
+    Raises ValueError for sides, orders or builds of different length, a negative or non-finite
+    value, and a margin that is not between 0 and 1.
     """
     check_parameters(better, margin)
-    pairs, known_orders = _select_pairs(baseline, contender, orders)
+    pairs, known_orders, known_builds = _select_pairs(baseline, contender, orders, builds)
     blocks = len(pairs)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
@@ -146,10 +168,23 @@ def compare_blocks(
         confidence=confidence,
         blocks=blocks,
         excluded=len(baseline) - blocks,
+        builds=count_builds(known_builds),
     )
     if unknown.reasons:
         return unknown
-    return _judge_pairs(unknown, pairs, known_orders, alpha, equivalence_alpha)
+    are_zero = not pairs.any()
+    logs = np.zeros_like(pairs) if are_zero else np.log(pairs)
+    before, after = (0.0, 0.0) if are_zero else np.exp(logs.mean(axis=0)).tolist()
+    numbers = np.array([known_builds], dtype=np.int64)
+    means = compute_block_means((logs[:, 1] - logs[:, 0])[None], known_orders[None])
+    means = add_build_variance(means, numbers, [build_noise])
+    unknown = replace(
+        unknown,
+        baseline=before,
+        contender=after,
+        build_noise=find_added_noise(numbers[0], build_noise),
+    )
+    return _judge_pairs(unknown, means, known_orders, alpha, equivalence_alpha)
 
 
 def check_parameters(better: str, margin: float) -> None:
@@ -162,19 +197,17 @@ def check_parameters(better: str, margin: float) -> None:
 
 def _judge_pairs(
     unknown: Comparison,
-    pairs: NDArray[np.float64],
+    means: BlockMeans,
     orders: Orders,
     alpha: float,
     equivalence_alpha: float,
 ) -> Comparison:
-    """Compare the pairs, which all have a ratio, or are all zero."""
+    """Compare the pairs; `unknown` has the means of both sides."""
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
-    are_zero = not pairs.any()
-    logs = np.zeros_like(pairs) if are_zero else np.log(pairs)
-    means = compute_block_means((logs[:, 1] - logs[:, 0])[None], orders[None])
     test = compute_paired_test(means, margin=margin, confidence=confidence)
     verdict = derive_verdict(test, better, alpha, equivalence_alpha)
-    robust = _estimate_robust(means.differences[0], confidence)
+    nested = bool(means.nested[0])
+    robust = None if nested else _estimate_robust(means.differences[0], confidence)
     fragile = robust is not None and contradicts_verdict(robust, verdict, better, margin)
     return replace(
         unknown,
@@ -182,8 +215,6 @@ def _judge_pairs(
         reasons=build_reasons(
             test.n, verdict, margin, test.half_width, fragile, changed=is_changed(test, alpha)
         ),
-        baseline=0.0 if are_zero else float(np.exp(logs[:, 0].mean())),
-        contender=0.0 if are_zero else float(np.exp(logs[:, 1].mean())),
         change=as_change(test.mean),
         low=_change(test.low),
         high=_change(test.high),
@@ -193,41 +224,49 @@ def _judge_pairs(
         robust=robust,
         fragile=fragile,
         degrees=test.degrees,
-        order_effect=_build_order_effect(means, test),
+        order_effect=_build_order_effect(means, confidence),
         order_note=explain_unseparated(orders),
+        nested=nested,
     )
 
 
-def _build_order_effect(means: BlockMeans, test: PairedTest) -> OrderEffect | None:
-    if not means.separated[0] or test.half_width is None:
+def _build_order_effect(means: BlockMeans, confidence: float) -> OrderEffect | None:
+    if not means.separated[0]:
         return None
     effect = float(means.effect[0])
+    reach = compute_t_quantile(confidence, float(means.block_degrees[0]))
+    half_width = reach * float(means.block_error[0])
     return OrderEffect(
         change=as_change(effect),
-        low=as_change(effect - test.half_width),
-        high=as_change(effect + test.half_width),
+        low=as_change(effect - half_width),
+        high=as_change(effect + half_width),
     )
 
 
 def _select_pairs(
-    baseline: Sequence[float | None], contender: Sequence[float | None], orders: Sequence[int]
-) -> tuple[NDArray[np.float64], Orders]:
-    """Return the pairs with both values, and their orders."""
+    baseline: Sequence[float | None],
+    contender: Sequence[float | None],
+    orders: Sequence[int],
+    builds: Sequence[tuple[int, int]],
+) -> tuple[NDArray[np.float64], Orders, list[tuple[int, int]]]:
+    """Return the pairs with both values, their orders and their builds."""
     if len(baseline) != len(contender):
         raise ValueError(f"{len(baseline)} baseline values but {len(contender)} of the contender")
     if orders and len(orders) != len(baseline):
         raise ValueError(f"{len(baseline)} blocks but {len(orders)} orders")
+    if builds and len(builds) != len(baseline):
+        raise ValueError(f"{len(baseline)} blocks but {len(builds)} pairs of builds")
+    every = orders or [UNKNOWN] * len(baseline), builds or [UNKNOWN_BUILDS] * len(baseline)
     known = [
-        (before, after, order)
-        for before, after, order in zip(
-            baseline, contender, orders or [UNKNOWN] * len(baseline), strict=True
-        )
+        (before, after, order, pair)
+        for before, after, order, pair in zip(baseline, contender, *every, strict=True)
         if before is not None and after is not None
     ]
     pairs = np.array([each[:2] for each in known], dtype=np.float64).reshape(-1, 2)
     if not np.isfinite(pairs).all() or (pairs < 0).any():
         raise ValueError("values to compare must be finite and not negative")
-    return pairs, np.array([order for *_, order in known], dtype=np.int64)
+    known_orders = np.array([order for *_, order, _ in known], dtype=np.int64)
+    return pairs, known_orders, [pair for *_, pair in known]
 
 
 def _find_obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:

@@ -12,6 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from orchestrator.stats.build_noise import BuildNoise
+from orchestrator.stats.build_variance import (
+    UNKNOWN_BUILDS,
+    Builds,
+    add_build_variance,
+    count_builds,
+    find_added_noise,
+)
 from orchestrator.stats.comparison import (
     ALPHA,
     CONFIDENCE,
@@ -47,7 +55,8 @@ _BETTER = ("higher", "lower")
 class ComparisonInput:
     """One metric of one case: `baseline[i]` and `contender[i]` were measured in block i.
 
-    `orders[i]` is the order of block i, as in `order_effect`; empty if it is not known.
+    `orders[i]` is the order of block i, as in `order_effect`, and `builds[i]` are the builds of its
+    trials; empty if they are not known. `build_noise` is known from elsewhere.
     """
 
     baseline: Sequence[float | None]
@@ -55,6 +64,8 @@ class ComparisonInput:
     better: Better
     margin: float
     orders: Sequence[int] = ()
+    builds: Sequence[tuple[int, int]] = ()
+    build_noise: BuildNoise | None = None
 
 
 class _Row(NamedTuple):
@@ -73,6 +84,8 @@ class _Row(NamedTuple):
     degrees: float
     order_effect: OrderEffect | None
     order_note: str
+    nested: bool
+    build_noise: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +103,13 @@ class _TestResults:
     after: Floats
     mean: Floats
     half_width: Floats
+    effect_half_width: Floats
     p_value: Floats
     equivalence_p: Floats
     n: int
     means: BlockMeans
     order_notes: Sequence[str]
+    build_noises: Sequence[float | None]
 
 
 def compare_many(
@@ -131,6 +146,8 @@ def _compare_alone(cell: ComparisonInput, rules: _Rules) -> Comparison:
         better=cell.better,
         margin=cell.margin,
         orders=cell.orders,
+        builds=cell.builds,
+        build_noise=cell.build_noise,
         alpha=rules.alpha,
         equivalence_alpha=rules.equivalence_alpha,
         confidence=rules.confidence,
@@ -143,6 +160,7 @@ def _group_by_length(cells: Sequence[ComparisonInput]) -> dict[int, list[int]]:
     for place, cell in enumerate(cells):
         n = len(cell.baseline)
         same = n == len(cell.contender) and len(cell.orders) in (0, n)
+        same &= len(cell.builds) in (0, n)
         if same and 0 < cell.margin < 1 and cell.better in _BETTER:
             places[n].append(place)
     return places
@@ -164,11 +182,11 @@ def _judge_cells(
 ) -> list[Comparison]:
     """Compare cells with equal numbers of blocks; `logs` are of baselines and contenders."""
     margins = np.array([cell.margin for cell in cells])
-    tested = _test_cells(logs, _build_orders(cells), margins, rules)
+    tested = _test_cells(cells, logs, margins, rules)
     verdicts = _derive_verdicts(cells, tested, rules)
     robust = _estimate_robust(tested.means.differences, rules.confidence)
     return [
-        _build_comparison(cell, row, verdict, second, rules)
+        _build_comparison(cell, row, verdict, None if row.nested else second, rules)
         for cell, row, verdict, second in zip(
             cells, _iterate_rows(tested), verdicts, robust, strict=True
         )
@@ -180,18 +198,31 @@ def _build_orders(cells: Sequence[ComparisonInput]) -> Orders:
     return np.array([cell.orders or unknown for cell in cells], dtype=np.int64)
 
 
+def _build_builds(cells: Sequence[ComparisonInput]) -> Builds:
+    unknown = [UNKNOWN_BUILDS] * len(cells[0].baseline)
+    return np.array([cell.builds or unknown for cell in cells], dtype=np.int64)
+
+
 def _test_cells(
-    logs: tuple[Floats, Floats], orders: Orders, margins: Floats, rules: _Rules
+    cells: Sequence[ComparisonInput],
+    logs: tuple[Floats, Floats],
+    margins: Floats,
+    rules: _Rules,
 ) -> _TestResults:
-    n = orders.shape[1]
+    orders, builds = _build_orders(cells), _build_builds(cells)
+    noises = [cell.build_noise for cell in cells]
     means = compute_block_means(logs[1] - logs[0], orders)
+    means = add_build_variance(means, builds, noises)
+    n = orders.shape[1]
     mean, error, degrees = means.mean, means.error, means.degrees
     low, high = np.log1p(-margins), np.log1p(margins)
+    confident = _compute_quantiles(rules.confidence, means.block_degrees)
     return _TestResults(
         before=logs[0].mean(axis=1),
         after=logs[1].mean(axis=1),
         mean=mean,
-        half_width=_compute_quantiles(rules.confidence, means) * error,
+        half_width=_compute_quantiles(rules.confidence, degrees) * error,
+        effect_half_width=confident * means.block_error,
         p_value=np.minimum(1.0, 2 * _compute_tails(np.abs(mean), error, degrees)),
         equivalence_p=np.maximum(
             _compute_tails(mean - low, error, degrees), _compute_tails(high - mean, error, degrees)
@@ -202,13 +233,14 @@ def _test_cells(
             "" if separated else explain_unseparated(row)
             for row, separated in zip(orders, means.separated.tolist(), strict=True)
         ],
+        build_noises=list(map(find_added_noise, builds, noises)),
     )
 
 
-def _compute_quantiles(confidence: float, means: BlockMeans) -> Floats:
-    """Return the t quantile of each row. They have one of two degrees, and quantiles are slow."""
-    different, places = np.unique(means.degrees, return_inverse=True)
-    quantiles = [compute_t_quantile(confidence, degrees) for degrees in different.tolist()]
+def _compute_quantiles(confidence: float, degrees: Floats) -> Floats:
+    """Return the t quantile of each row. Most have one of two degrees, and quantiles are slow."""
+    different, places = np.unique(degrees, return_inverse=True)
+    quantiles = [compute_t_quantile(confidence, each) for each in different.tolist()]
     return np.array(quantiles)[places]
 
 
@@ -266,12 +298,19 @@ def _iterate_rows(tested: _TestResults) -> Iterator[_Row]:
         tested.means.degrees,
     )  # fmt: skip
     lists = [column.tolist() for column in columns]
-    rows = zip(*lists, _build_order_effects(tested), tested.order_notes, strict=True)
+    rows = zip(
+        *lists,
+        _build_order_effects(tested),
+        tested.order_notes,
+        tested.means.nested.tolist(),
+        tested.build_noises,
+        strict=True,
+    )
     return (_Row(tested.n, *values) for values in rows)
 
 
 def _build_order_effects(tested: _TestResults) -> list[OrderEffect | None]:
-    effect, reach = tested.means.effect, tested.half_width
+    effect, reach = tested.means.effect, tested.effect_half_width
     columns = [_compute_changes(each).tolist() for each in (effect, effect - reach, effect + reach)]
     return [
         OrderEffect(change=change, low=low, high=high) if separated else None
@@ -312,4 +351,7 @@ def _build_comparison(
         degrees=row.degrees,
         order_effect=row.order_effect,
         order_note=row.order_note,
+        builds=count_builds(cell.builds or [UNKNOWN_BUILDS]),
+        nested=row.nested,
+        build_noise=row.build_noise,
     )

@@ -36,8 +36,10 @@ class BlockMeans:
     """Columns with a row for each cell; all numbers are logs.
 
     `mean` is the mean difference with its standard `error` and its `degrees` of freedom.
-    `separated`: the effect of the order is removed from both. Then `effect` has the same error;
-    otherwise it is 0. `differences` are without the effect.
+    `separated`: the effect of the order is removed from both; otherwise `effect` is 0. Its error
+    and degrees are `block_error` and `block_degrees`, from the variance between blocks. Those of
+    the mean are equal to them unless the mean is `nested`: then they are from the variance between
+    builds (`build_variance`). `differences` are without the effect.
     """
 
     mean: Floats
@@ -46,6 +48,9 @@ class BlockMeans:
     separated: NDArray[np.bool_]
     effect: Floats
     differences: Floats
+    block_error: Floats
+    block_degrees: Floats
+    nested: NDArray[np.bool_]
 
 
 def compute_block_means(differences: Floats, orders: Orders) -> BlockMeans:
@@ -67,13 +72,17 @@ def compute_block_means(differences: Floats, orders: Orders) -> BlockMeans:
     degrees = np.where(separated, n - 2.0, n - 1.0)
     variance = ((cleaned - mean[:, None]) ** 2).sum(axis=1) / np.maximum(degrees, 1)
     weight = np.where(separated, (1 / seconds + 1 / firsts) / 4, 1 / n)
+    error = np.sqrt(variance * weight)
     return BlockMeans(
         mean=mean,
-        error=np.sqrt(variance * weight),
+        error=error,
         degrees=degrees,
         separated=separated,
         effect=effect,
         differences=cleaned,
+        block_error=error,
+        block_degrees=degrees,
+        nested=np.zeros(mean.shape, dtype=np.bool_),
     )
 
 

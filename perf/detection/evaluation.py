@@ -33,16 +33,17 @@ class Extent:
     inconclusive: int
     repeated: int
     powers: int
+    builds: int
     runs: int
 
 
 FULL = Extent(
     planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25,
-    repeated=600, powers=500, runs=1000,
+    repeated=600, powers=500, builds=3000, runs=1000,
 )  # fmt: skip
 SHORT = Extent(
     planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1,
-    repeated=10, powers=10, runs=3,
+    repeated=10, powers=10, builds=20, runs=3,
 )  # fmt: skip
 
 

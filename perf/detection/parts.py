@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perf.detection import run_summary, summary
+from perf.detection.build_noise import measure_build_errors
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
 from perf.detection.error_rates import measure_error_rates
@@ -53,7 +54,9 @@ def _measure_changes(extent: Extent, seed: int) -> PartResult:
     errors = measure_error_rates(extent.repeated, seed)
     print("  power", flush=True)
     power = measure_power(extent.powers, seed)
-    data = summary.Measurements(results, single, needed, claims, errors, power)
+    print("  builds", flush=True)
+    builds = measure_build_errors(extent.builds, seed)
+    data = summary.Measurements(results, single, needed, claims, errors, power, builds)
     return PartResult(
         measured=summary.measured(data),
         details={"apache-otava": otava_version(), **summary.details(data)},

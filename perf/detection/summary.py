@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from perf.detection.build_noise import USUAL_BETWEEN, Bisections, BuildClaims, BuildErrors
 from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.error_rates import RERUNS, ErrorRates
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
@@ -45,6 +46,12 @@ WANTED: dict[str, Requirement | None] = {
     "detectable_changes_reported_at_least": Requirement(relation=">=", limit=0.75),
     "detectable_changes_reported_at_most": Requirement(relation="<=", limit=0.85),
     "calibrations_that_promise_no_more_than_is_true": Requirement(relation=">=", limit=0.75),
+    "comparisons_that_claim_a_change_by_the_build": Requirement(relation="<=", limit=0.05),
+    "calibrated_comparisons_that_claim_a_change_by_the_build": Requirement(
+        relation="<=", limit=0.05
+    ),
+    "bisections_that_name_a_wrong_commit": Requirement(relation="<=", limit=0.05),
+    "bisections_that_name_no_commit": Requirement(relation="<=", limit=0.05),
 }
 
 
@@ -58,6 +65,7 @@ class Measurements:
     claims: FalseClaims
     errors: ErrorRates
     power: Power
+    builds: BuildErrors
 
 
 def measured(data: Measurements) -> dict[str, float]:
@@ -105,6 +113,20 @@ def measured(data: Measurements) -> dict[str, float]:
         "detectable_changes_reported_at_least": min(data.power.reported.values()),
         "detectable_changes_reported_at_most": max(data.power.reported.values()),
         "calibrations_that_promise_no_more_than_is_true": data.power.assured,
+        "comparisons_that_claim_a_change_by_the_build": max(
+            each.claimed for each in data.builds.claims if each.builds > 1
+        ),
+        "calibrated_comparisons_that_claim_a_change_by_the_build": max(
+            each.claimed for each in data.builds.calibrated
+        ),
+        "bisections_that_name_a_wrong_commit": max(
+            each.wrong for each in data.builds.bisections if each.builds > 1
+        ),
+        "bisections_that_name_no_commit": max(
+            each.undecided
+            for each in data.builds.bisections
+            if each.builds > 1 and each.between <= USUAL_BETWEEN
+        ),
     }
 
 
@@ -113,6 +135,11 @@ def text(data: Measurements) -> str:
     parts = [_scores(data), _alarms(data), _comparisons(data.comparisons), _needed(data.needed)]
     parts += [_order_claims(data.claims.orders), _run_claims(data.claims.runs)]
     parts += [_errors(data.errors), _power(data.power)]
+    parts += [
+        _build_claims("False claims by the build", data.builds.claims),
+        _build_claims("With the noise of a calibration", data.builds.calibrated),
+        _bisections(data.builds.bisections),
+    ]
     return "\n\n".join(parts)
 
 
@@ -135,6 +162,11 @@ def details(data: Measurements) -> dict[str, Any]:
             ],
             "assured": data.power.assured,
             "average": data.power.average,
+        },
+        "builds": {
+            "claims": [asdict(each) for each in data.builds.claims],
+            "calibrated": [asdict(each) for each in data.builds.calibrated],
+            "bisections": [asdict(each) for each in data.builds.bisections],
         },
     }
 
@@ -296,3 +328,30 @@ def _power(power: Power) -> str:
     head = ("Detectable changes reported", *(f"one of {family}" for family in families))
     calibrated = f"{power.assured:.1%} of calibrations promise no more than is true"
     return f"{table(head, rows)}\n{calibrated}; on average {power.average:.1%} are reported"
+
+
+def _build_claims(title: str, many: Sequence[BuildClaims]) -> str:
+    rows = [
+        (
+            f"noise {each.noise:.0%}, between builds {each.between:.1%}, {each.builds} a side",
+            f"{each.claimed:.1%}",
+            f"{each.found:.1%}",
+        )
+        for each in many
+    ]
+    return table((title, "regressed or improved", "5 % found"), rows)
+
+
+def _bisections(many: Sequence[Bisections]) -> str:
+    rows = [
+        (
+            f"between builds {each.between:.1%}, {each.builds} a step",
+            f"{each.wrong:.1%}",
+            f"{each.undecided:.1%}",
+            f"{each.steps:.1f}",
+            f"{each.blocks:.0f}",
+            f"{each.builds_made:.0f}",
+        )
+        for each in many
+    ]
+    return table(("Bisections", "wrong", "no commit", "steps", "blocks", "builds"), rows)

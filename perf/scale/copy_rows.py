@@ -29,7 +29,7 @@ TOLD = b'\x01{"token": "made"}'
 POINT_COLUMNS = (
     "series_id", "commit_id", "epoch", "configuration", "position", "at", "trials", "suspect",
     "invalid",
-    "mean", "run_count", "mean_log", "m2_log", "values", "blocks", "places", "runs",
+    "mean", "run_count", "mean_log", "m2_log", "values", "blocks", "places", "runs", "builds",
 )  # fmt: skip
 #: Commits whose rows are created at once.
 BATCH = 40
@@ -74,6 +74,7 @@ def point_type(trials: int) -> np.dtype[Any]:
             "mean": ">f8", "run_count": ">i4", "mean_log": ">f8", "m2_log": ">f8",
             "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
             "places": array_type(">i4", trials), "runs": array_type(">i8", trials),
+            "builds": array_type(">i4", trials),
         }
     )  # fmt: skip
 
@@ -185,6 +186,7 @@ class Maker:
         fill_array(rows["blocks"], INT8, np.repeat(self._blocks[places], each, axis=0))
         fill_array(rows["places"], INT4, np.tile(build_trial_places(trials), (len(flat), 1)))
         fill_array(rows["runs"], INT8, np.tile(np.repeat([1, 2], trials // 2), (len(flat), 1)))
+        fill_array(rows["builds"], INT4, np.zeros((len(flat), trials)))
         return rows.tobytes()
 
 

@@ -15,7 +15,7 @@ from orchestrator.stats.power import (
     compute_smallest_change,
 )
 from tests.api.conftest import ApiClient
-from tests.support.factories import finish_run
+from tests.support.factories import DEFINITION, finish_run, make_definition
 from tests.support.trials import ERRORS, STEAL, doubt
 from tests.support.world import World
 
@@ -63,6 +63,21 @@ def test_a_calibration_without_a_body_measures_the_commit_of_the_golden_run(
     set_golden(member=world.personas.alice, host_id=Host.objects.get().pk, new=new)
     shown = alice.post(address).json()
     assert (shown["rounds"], shown["baseline"]["commit"]) == (20, world.shas[1])
+
+
+def test_a_calibration_has_the_noise_between_builds(
+    world: World, alice: ApiClient, address: str
+) -> None:
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    shown = alice.post(address, {"benchmark": "hello"}).json()
+    assert shown["builds"] == 5
+    finish_run(Run.objects.get(pk=shown["id"]), [1000])
+    judge_calibrations()
+    (calibration,) = alice.get(address).json()["calibrations"]
+    noise = calibration["noise"][0]["build_noise"]
+    assert noise["builds"] == 5
+    assert 0 <= noise["low"] <= noise["sigma"] <= noise["high"]
 
 
 def test_calibrations_of_another_epoch_are_marked(

@@ -252,3 +252,16 @@ def test_a_run_shows_the_commits_of_other_repositories(world, alice):
     pinned = {"name": "framework", "project": "framework", "ref": "main", "sha": world.shas[2]}
     assert alice.post("runs/plan", world.run_body()).json()["repositories"] == [pinned]
     assert alice.post("runs", world.run_body()).json()["repositories"] == [pinned]
+
+
+def test_a_run_builds_its_commits_several_times(world, alice):
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    body = world.run_body(rounds=10)
+    assert alice.post("runs", body).json()["builds"] == 1
+    assert alice.post("runs", {**body, "builds": 5}).json()["builds"] == 5
+    assert alice.post("runs/plan", {**body, "builds": 5}).json()["builds"] == 5
+    refused = alice.post("runs", {**body, "rounds": 5, "builds": 5})
+    assert (refused.status_code, refused.json()["field"]) == (422, "builds")
+    assert "two rounds each" in refused.json()["detail"]
+    assert alice.post("runs", {**body, "builds": 11}).status_code == 422

@@ -3,6 +3,8 @@
 import pytest
 
 from orchestrator.runs.models import Schedule
+from orchestrator.runs.schedules import build_request
+from tests.support.factories import DEFINITION, make_definition
 
 
 def build_schedule_body(**changes):
@@ -82,3 +84,15 @@ def test_a_schedule_follows_tags(world, alice):
     for changes in ({"branch": "main"}, {"contender": "main"}, {"tags": ""}):
         body = build_schedule_body(cron=None, contender=None, tags="v*", name="other")
         assert alice.post("schedules", {**body, **changes}).status_code == 422
+
+
+def test_a_schedule_builds_its_commits_several_times(world, alice):
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    refused = alice.post("schedules", build_schedule_body(rounds=5, builds=5))
+    assert (refused.status_code, refused.json()["field"]) == (422, "builds")
+    made = alice.post("schedules", build_schedule_body(rounds=10, builds=5)).json()
+    assert made["builds"] == 5
+    assert build_request(Schedule.objects.get()).builds == 5
+    changed = alice.put(f"schedules/{made['id']}", build_schedule_body()).json()
+    assert changed["builds"] is None

@@ -121,3 +121,16 @@ def test_a_busy_host_is_named_with_its_process_before_the_start(
         assert page_checks.violations(page) == []
         notice.get_by_role("link", name="What to do").click()
         expect(page.get_by_role("heading", name="Checks of here")).to_be_visible()
+
+
+def test_several_builds_are_chosen_below_more_options(page: Page, world: World) -> None:
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    page.goto("/runs/new")
+    page.locator("#id_rounds").fill("10")
+    page.get_by_text("More options").click()
+    page.get_by_label("Builds of each commit").fill("5")
+    expect(page.locator("#plan")).to_contain_text("5 of each commit, on each host")
+    page.get_by_role("button", name="Start run").click()
+    page.wait_for_url("**/runs/*-*/")
+    assert Run.objects.latest("created_at").builds == 5

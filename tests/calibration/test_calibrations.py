@@ -21,6 +21,7 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
+from orchestrator.results.models import HostBuildNoise
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run
@@ -255,6 +256,46 @@ def test_a_resolution_within_the_margin_is_refused(world: CalibrationWorld) -> N
         assert caught.value.field == "resolution"
         assert "above 3 %" in str(caught.value)
     assert estimate_resolution(world.plan(), 0.032).rounds == 5
+
+
+BUILT = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+
+
+def test_a_calibration_builds_the_commit_several_times(world: CalibrationWorld) -> None:
+    """Both rounds of a pair measure one build, so the noise of trials is that of equal builds."""
+    make_definition(world.personas.alice, world.project, slug="built", source=BUILT)
+    levels = [0.98, 0.99, 1.0, 1.01, 1.02]
+    rates = [1000 * levels[pair % 5] * (1 + wobble) for pair in range(10) for wobble in (0, 0.001)]
+    calibration = world.calibrate(rates, "built")
+    assert calibration.run.builds == 5
+    sights = {each.metric.key: each for each in list_sensitivities(calibration)}
+    rate, p50 = sights["requests.rate"], sights["latency.p50"]
+    assert rate.noise.sigma == pytest.approx(0, abs=1e-9)
+    assert rate.build_noise is not None
+    assert rate.build_noise.builds == 5
+    assert rate.build_noise.sigma == pytest.approx(0.0158, abs=0.0002)
+    assert rate.build_interval == (rate.build_noise.low, rate.build_noise.high)
+    assert p50.build_noise is not None
+    stored = HostBuildNoise.objects.get(series__metric__key="requests.rate")
+    assert (stored.series.host, stored.epoch, stored.run) == (world.host, 0, calibration.run)
+    with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
+        HostBuildNoise.objects.update(sigma=0)
+
+
+def test_invalid_trials_say_nothing_about_builds(world: CalibrationWorld) -> None:
+    make_definition(world.personas.alice, world.project, slug="built", source=BUILT)
+    run = world.measured([1000 + place % 3 for place in range(20)], "built")
+    Trial.objects.filter(job__run=run, round__in=[1, 2, 11, 12]).update(validity="invalid")
+    judge_calibrations()
+    builds = HostBuildNoise.objects.filter(run=run).values_list("builds", flat=True)
+    assert set(builds) == {4}
+
+
+def test_without_build_steps_there_is_no_noise_between_builds(world: CalibrationWorld) -> None:
+    calibration = world.calibrate(build_rates(NOISY))
+    assert calibration.run.builds == 1
+    assert not HostBuildNoise.objects.exists()
+    assert {each.build_noise for each in list_sensitivities(calibration)} == {None}
 
 
 def test_more_metrics_need_more_rounds(world: CalibrationWorld) -> None:

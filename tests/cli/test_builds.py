@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trial
-from tests.support.factories import finish_run
+from tests.support.factories import DEFINITION, finish_run, make_definition
 from tests.support.trials import BUSY, ERRORS, SLOW, invalidate, leave_file
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -252,3 +252,14 @@ def test_the_time_in_the_queue_is_part_of_the_time_left(pitwall, world):
     world.queue_run()
     done = pitwall(*build_run_args(world), "--wait", "--timeout", "0.2s")
     assert "about 36 s left (18 s of it in the queue)" in done.err
+
+
+def test_a_run_builds_its_commits_several_times(pitwall, world):
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    done = pitwall(*build_run_args(world, rounds="10", builds="5"))
+    assert done.status == 0, done.err
+    assert Run.objects.get().builds == 5
+    refused = pitwall(*build_run_args(world, rounds="5", builds="5"))
+    assert refused.status != 0
+    assert "builds" in refused.err

@@ -10,6 +10,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.interim import analyse_cases
 from orchestrator.dispatch.outcomes import derive_outcome
 from orchestrator.fleet.models import Host
+from orchestrator.results.models import HostBuildNoise, Series
 from orchestrator.runs import budgets, claims
 from orchestrator.runs.case_status import load_case_statuses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial
@@ -293,3 +294,29 @@ def test_skipped_rounds_stay_skipped_when_the_job_is_retried(job: Job) -> None:
     assert states(job, 1) == {"measured", "not needed"}
     assert states(job, 3) == {"measured", "planned"}
     assert InterimAnalysis.objects.filter(decided=True).count() == 2
+
+
+BUILT = SOURCE.replace("subject:\n", "subject:\n  build: [[make]]\n")
+
+
+def test_the_noise_between_builds_delays_a_verdict(personas: Personas, tmp_path: Path) -> None:
+    """It is as in the final comparison: otherwise a case would end without a verdict."""
+    job = leased(personas, tmp_path, BUILT, rounds=20, until="decided")
+    measure(job, 1, 2, 3, 4, 5)
+    for series in Series.objects.filter(case__parameters__connections=2):
+        HostBuildNoise.objects.create(
+            run=job.run, series=series, epoch=0, builds=5, sigma=0.02, low=0, high=0.1, degrees=4
+        )
+    analyse_cases(job)
+    decided = dict(InterimAnalysis.objects.values_list("case__parameters__connections", "decided"))
+    assert decided == {1: True, 2: False, 3: True}
+
+
+def test_builds_that_differ_delay_a_verdict(personas: Personas, tmp_path: Path) -> None:
+    job = leased(personas, tmp_path, BUILT, rounds=20, until="decided", builds=3)
+    # Rounds 3 and 4 measure the second build of both commits.
+    measure(job, 1, 2, 5)
+    measure(job, 3, 4, change={2: -0.05})
+    analyse_cases(job)
+    decided = dict(InterimAnalysis.objects.values_list("case__parameters__connections", "decided"))
+    assert decided == {1: True, 2: False, 3: True}

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -51,8 +52,12 @@ FACTS = {**facts(oha=THEIR_OHA), "languages": {"cargo": CARGO, "python3.11": PYT
 
 @pytest.fixture
 def job(personas: Personas, tmp_path: Path) -> Job:
+    return lease_job(personas, tmp_path)
+
+
+def lease_job(personas: Personas, tmp_path: Path, rounds: int = 1) -> Job:
     """On two hosts that have all that it requires; of two commits."""
-    job = leased(personas, tmp_path, SOURCE)
+    job = leased(personas, tmp_path, SOURCE, rounds=rounds)
     for host in JobHosts(job).hosts:
         snapshot = record_snapshot(host=host, facts=FACTS)
         if host == job.host:
@@ -166,3 +171,40 @@ def test_hosts_that_support_no_case_are_reported(job: Job) -> None:
     job.snapshot = record_snapshot(host=job.host, facts={**FACTS, "languages": {}})
     assert not unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"axum", "hyper", "flask"}
+
+
+def test_several_builds_have_names_of_their_own_and_share_the_install(
+    personas: Personas, tmp_path: Path
+) -> None:
+    job = lease_job(personas, tmp_path, rounds=4)
+    kept = build_plan(job)
+    job.run.builds = 3
+    plans = {}
+    for number in (1, 2, 3, 4):
+        job.round = number
+        plans[number] = build_plan(job)
+    trees = {
+        number: {(load_system(trial), trial["commit"]): trial["tree"] for trial in plan["trials"]}
+        for number, plan in plans.items()
+    }
+    assert trees[1] == trees[2]
+    assert trees[3] == trees[4]
+    of_kept = {trial["tree"] for trial in kept["trials"]}
+    assert not of_kept & {*trees[1].values(), *trees[3].values()}
+    assert not {*trees[1].values()} & {*trees[3].values()}
+    labels = {build["label"] for build in plans[3]["builds"]}
+    assert labels == {"build 2 of 3; system axum, hyper", "build 2 of 3; system flask"}
+    for plan in plans.values():
+        keys = [build["install"] for build in plan["builds"] if build["install"]]
+        assert keys == [build["install"] for build in kept["builds"] if build["install"]]
+        built = {f"builds/{build['id']}" for build in plan["builds"]}
+        assert built == {trial["tree"] for trial in plan["trials"]}
+
+
+def test_builds_of_another_run_have_other_names() -> None:
+    own = recipe("axum")
+    names = {
+        own.build_again(run, number).name("sha") for run in (uuid4(), uuid4()) for number in (1, 2)
+    }
+    assert len(names) == 4
+    assert own.name("sha") not in names

@@ -13,12 +13,13 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.change_points import dismiss
-from orchestrator.regressions.confirmation_readings import as_answer, read_confirmation_run
+from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.retention.deletions import delete_benchmark, restore_benchmark
 from orchestrator.runs.models import Build, Job, Run, Trial
+from orchestrator.stats.bisection import read_answer
 from tests.support.commit_lines import Line, make_line
-from tests.support.factories import Personas
+from tests.support.factories import DEFINITION, Personas
 
 pytestmark = pytest.mark.django_db
 
@@ -108,7 +109,7 @@ def test_a_confirmation_run_separates_the_order_effect(line: Line) -> None:
     assert comparison is not None
     assert comparison.order_effect is not None
     assert comparison.degrees == comparison.blocks - 2
-    answer = as_answer(3, comparison)
+    answer = read_answer(3, comparison)
     assert answer is not None
     p_value = 2 * t.sf(abs(answer.difference) / answer.error, comparison.degrees)
     assert p_value == pytest.approx(comparison.p_value)
@@ -364,3 +365,29 @@ def test_a_second_request_and_viewers_are_refused(line: Line, personas: Personas
     confirmations.confirm_now(member=line.member, change_id=change.pk)
     with pytest.raises(ConflictError):
         confirmations.confirm_now(member=line.member, change_id=change.pk)
+
+
+def test_confirmation_runs_and_bisections_build_both_commits_anew(
+    personas: Personas, tmp_path: Path
+) -> None:
+    """The build in which the change was detected may be its only cause."""
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    line = make_line(personas.alice, tmp_path / "origin", source=source)
+    change_point = confirmed(line, suspected(line), truth(line, 26))
+    assert change_point.run is not None
+    assert change_point.run.builds == 5
+    comparison = read_confirmation_run(change_point.run, change_point.series)
+    assert comparison is not None
+    assert min(comparison.builds) == 5
+    follow(line, truth(line, 26))
+    steps = Run.objects.filter(trigger="bisect")
+    assert {(run.builds, run.rounds >= 10) for run in steps} == {(5, True)}
+    search = Bisection.objects.get()
+    assert search.state == "found"
+    assert all("degrees" in answer for answer in search.answers)
+
+
+def test_without_build_steps_nothing_is_built_anew(line: Line) -> None:
+    change_point = confirmed(line, suspected(line), truth(line, 26))
+    assert change_point.run is not None
+    assert change_point.run.builds == 1

@@ -99,7 +99,13 @@ class Line:
 
 
 def make_line(
-    member: Member, folder: Path, *, commits: int = 60, cases: int = 1, external: bool = False
+    member: Member,
+    folder: Path,
+    *,
+    commits: int = 60,
+    cases: int = 1,
+    external: bool = False,
+    source: str = DEFINITION,
 ) -> Line:
     """Create a separate project with such a line, and a host."""
     project, _ = make_project(member, folder, [{"file.txt": "first"}])
@@ -109,7 +115,7 @@ def make_line(
             transport=HostTransport.EXTERNAL, state="external", work_dir=""
         )
         host.refresh_from_db()
-    return build_line(member, project, host, commits=commits, cases=cases)
+    return build_line(member, project, host, commits=commits, cases=cases, source=source)
 
 
 def build_line(
@@ -120,6 +126,7 @@ def build_line(
     slug: str = "hello",
     commits: int = 60,
     cases: int = 1,
+    source: str = DEFINITION,
 ) -> Line:
     """Extend a project's main line to `commits` commits, and add a benchmark of `cases` cases."""
     known = list(project.commits.order_by("position"))
@@ -139,7 +146,7 @@ def build_line(
         )
     Commit.objects.bulk_create(made[len(known) :])
     axis = ", ".join(str(4 + number) for number in range(cases))
-    source = DEFINITION.replace("connections: [4]", f"connections: [{axis}]")
+    source = source.replace("connections: [4]", f"connections: [{axis}]")
     definition = make_definition(member, project, slug=slug, source=source)
     return Line(
         member=member,

@@ -30,7 +30,12 @@ from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.measurements import recording
 from orchestrator.measurements.build_provenance import load_trial_pins
-from orchestrator.measurements.comparability import hash_block, hash_configuration, hash_run
+from orchestrator.measurements.comparability import (
+    hash_block,
+    hash_build,
+    hash_configuration,
+    hash_run,
+)
 from orchestrator.measurements.metrics import store_metrics
 from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.recording import Ids, MeasuredRow
@@ -278,6 +283,7 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "block": hash_block(trial.job_id, trial.round),
         "place": trial.position + 1,
         "run": hash_run(trial.job.run_id),
+        "build": hash_build((trial.provenance.get("build") or {}).get("digest", "")),
         "configuration": hash_configuration(
             trial.job.run.definition,
             trial.case.parameters,

@@ -18,6 +18,7 @@ from orchestrator.runs.calibration import (
     MIN_PAIRS,
     NewCalibration,
 )
+from orchestrator.stats.build_noise import BuildNoise
 
 
 class CalibrationIn(Schema, extra="forbid"):
@@ -49,11 +50,21 @@ class SmallestChangeOut(Schema):
     change: float
 
 
+class BuildNoiseOut(Schema):
+    """The standard deviation `sigma` between `builds` builds of the commit, as a log, with its 95 %
+    interval. Comparisons of single builds on the host add it to their intervals."""
+
+    builds: int
+    sigma: float
+    low: float
+    high: float
+
+
 class NoiseOut(Schema):
     """Noise of one metric of a case: the standard deviation `sigma` of ln(second / first) over the
     pairs, and their `mean`, each with its 95 % interval. If the interval of the mean excludes 0,
     the metric `drifts`. `excluded` pairs do not count. `rounds_for_twice_the_margin` is null if 100
-    do not suffice."""
+    do not suffice. `build_noise` is null if the commit was built once."""
 
     case: str
     label: str
@@ -69,6 +80,7 @@ class NoiseOut(Schema):
     drifts: bool
     smallest_changes: list[SmallestChangeOut]
     rounds_for_twice_the_margin: int | None
+    build_noise: BuildNoiseOut | None
 
 
 class CalibrationOut(Schema):
@@ -116,7 +128,7 @@ def build_calibration_out(
 
 
 def _build_noise_out(sight: Sensitivity) -> NoiseOut:
-    noise = sight.noise
+    noise, builds = sight.noise, sight.build_noise
     return NoiseOut(
         case=sight.case,
         label=sight.label,
@@ -134,4 +146,9 @@ def _build_noise_out(sight: Sensitivity) -> NoiseOut:
             SmallestChangeOut(blocks=blocks, change=change) for blocks, change in sight.smallest
         ],
         rounds_for_twice_the_margin=sight.needed,
+        build_noise=None if builds is None else _build_build_noise_out(builds),
     )
+
+
+def _build_build_noise_out(noise: BuildNoise) -> BuildNoiseOut:
+    return BuildNoiseOut(builds=noise.builds, sigma=noise.sigma, low=noise.low, high=noise.high)

@@ -50,7 +50,9 @@ class MetricOut(Schema):
     one (Benjamini and Hochberg); primary metrics are one family of tests, the others another one.
     `needed_blocks`, of inconclusive primary metrics: the total that decides it with a probability
     of 80 %; null if no run has so many. `order_effect` is removed from `change`. If it could not be
-    separated it is null, and `order_note` has the reason."""
+    separated it is null, and `order_note` has the reason. `builds`: the number of different builds
+    of baseline and contender, null if unknown; with 1 on a side, a difference between builds is not
+    separated from a change of the code."""
 
     metric: str
     title: str
@@ -72,6 +74,7 @@ class MetricOut(Schema):
     reasons: list[str]
     order_effect: OrderEffectOut | None
     order_note: str
+    builds: tuple[int, int] | None
 
 
 class LatencyOut(Schema):

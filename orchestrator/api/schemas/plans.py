@@ -42,6 +42,7 @@ class PlanOut(Schema):
     cases: list[PlannedCaseOut]
     cases_in_all: int
     rounds: int
+    builds: int
     until: UntilName
     budget_s: float | None
     jobs: int
@@ -67,6 +68,7 @@ def build_plan_out(plan: RunPlan) -> PlanOut:
         ],
         cases_in_all=plan.cases_in_all,
         rounds=plan.rounds,
+        builds=plan.builds,
         until=UntilName(plan.until),
         budget_s=plan.budget_s,
         jobs=plan.job_count,

@@ -19,7 +19,7 @@ from orchestrator.api.schemas.common import (
     build_commit_out,
     build_web_url,
 )
-from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS
 from orchestrator.core.clock import utc_now
 from orchestrator.core.storable_text import StorableText
 from orchestrator.runs.case_status import CaseStatus
@@ -114,6 +114,12 @@ class RunIn(Schema, extra="forbid"):
         description="Default: the number in the definition. Unless `until` is `rounds`, it is "
         "the maximum: 5 to 20, default 20.",
     )
+    builds: Annotated[Whole, Field(ge=1, le=MAX_BUILDS)] | None = Field(
+        None,
+        description="How often each commit is built, to separate the difference between builds "
+        "from a change. Two rounds measure each build. 1: once, kept for all runs. Default: the "
+        "number in the definition.",
+    )
     resolution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
         None,
         description="The change to detect, for example 0.02 for 2 %. It determines the rounds, "
@@ -157,6 +163,7 @@ class RunIn(Schema, extra="forbid"):
             placements=tuple(each.model_dump(exclude_none=True) for each in self.placements),
             priority=self.priority,
             rounds=self.rounds,
+            builds=self.builds,
             until=self.until,
             budget_s=self.budget_s,
             wait_for_quiet=self.wait_for_quiet,
@@ -276,6 +283,7 @@ class RunSummaryOut(Schema):
     cases: str = Field(description="The expression that selected the cases; empty: all.")
     pairwise: bool
     rounds: int
+    builds: int
     until: UntilName
     budget_s: float | None
     wait_for_quiet: bool
@@ -335,6 +343,7 @@ def build_run_summary_out(run: Run) -> RunSummaryOut:
         cases=run.cases,
         pairwise=run.pairwise,
         rounds=run.rounds,
+        builds=run.builds,
         until=UntilName(run.until),
         budget_s=run.budget_s,
         wait_for_quiet=run.wait_for_quiet,

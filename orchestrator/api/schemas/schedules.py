@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from orchestrator.api.schemas.common import Flag, Number, Text, Whole, build_api_url, build_web_url
 from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
-from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import NewSchedule
 
@@ -39,6 +39,7 @@ class ScheduleIn(Schema, extra="forbid"):
     cases: Expression = ""
     pairwise: Flag = False
     rounds: Annotated[Whole, Field(ge=1, le=MAX_ROUNDS)] | None = None
+    builds: Annotated[Whole, Field(ge=1, le=MAX_BUILDS)] | None = None
     resolution: Annotated[Number, Field(gt=0, le=1)] | None = None
     until: UntilName = UntilName.ROUNDS
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = None
@@ -94,6 +95,7 @@ class ScheduleOut(Schema):
     cases: str
     pairwise: bool
     rounds: int | None
+    builds: int | None
     resolution: float | None
     until: UntilName
     budget_s: float | None
@@ -129,6 +131,7 @@ def build_schedule_out(schedule: Schedule) -> ScheduleOut:
         cases=schedule.cases,
         pairwise=schedule.pairwise,
         rounds=schedule.rounds,
+        builds=schedule.builds,
         resolution=schedule.resolution,
         until=UntilName(schedule.until),
         budget_s=schedule.budget_s,

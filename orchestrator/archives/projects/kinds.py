@@ -29,6 +29,7 @@ from orchestrator.results.models import (
     Bisection,
     ChangePoint,
     Histogram,
+    HostBuildNoise,
     LoadResult,
     Metric,
     Pin,
@@ -236,6 +237,7 @@ KINDS = (
     ),
     Kind(name="golden_outcomes", model=GoldenOutcome, path=f"run__{_OF_RUN}", run="run"),
     Kind(name="calibrations", model=Calibration, path=f"run__{_OF_RUN}", run="run"),
+    Kind(name="build_noises", model=HostBuildNoise, path=f"run__{_OF_RUN}", run="run"),
     Kind(
         name="retention",
         model=Retention,

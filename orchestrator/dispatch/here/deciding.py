@@ -16,6 +16,7 @@ from orchestrator.dispatch.case_data import (
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
 from orchestrator.runs.models import Trial, Until
+from orchestrator.runs.trial_builds import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import Decision, decide_cases
@@ -96,9 +97,13 @@ class InterimAnalyses:
             ended[trial.round][trial.variant.position] = counts
             if counts:
                 rounds[trial.round][trial.variant.position] = trial.pk
-        clean = [each for each in rounds.values() if len(each) == len(self._rows.variants)]
+        variants, builds = len(self._rows.variants), self._rows.job.run.builds
+        clean = {number: block for number, block in rounds.items() if len(block) == variants}
         blocks = CaseBlocks(
-            clean=clean, excluded=after - len(clean), goes_on=after < self._rows.rounds
+            clean=list(clean.values()),
+            builds=[number_build(number, builds) for number in clean],
+            excluded=after - len(clean),
+            goes_on=after < self._rows.rounds,
         )
         for counted in ended.values():
             blocks.add_pairs(counted)

@@ -115,6 +115,7 @@ class LocalMeasurement:
         if not able:
             raise HostError("; ".join(dict.fromkeys(lacking.values())))
         return Stage(
+            run=self.rows.job.run,
             spec=spec,
             specs=resolve_cases(spec, able),
             job_hosts=self._job_hosts,

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.loadtools.model import Level, ToolOutputError
 from orchestrator.loadtools.trial_outcomes import classify_failure, classify_invalid
+from orchestrator.measurements.build_provenance import find_build_digest
+from orchestrator.measurements.comparability import hash_build
 from orchestrator.measurements.load_results import read_trial
 from orchestrator.measurements.validity_issues import parse_code
 from orchestrator.runs.models import Trial
@@ -16,7 +18,8 @@ from orchestrator.stats.block_outcomes import Outcome
 class MeasuredTrial:
     """`readings`: metric → value in its SI unit. `reasons`: why it is suspect or invalid.
 
-    `failure`: why it has no readings, with the `code` of the agent; empty if it has some.
+    `failure`: why it has no readings, with the `code` of the agent; empty if it has some. `build`:
+    a number that identifies its build, 0 if unknown.
     """
 
     readings: Mapping[str, float] = field(default_factory=dict)
@@ -24,6 +27,7 @@ class MeasuredTrial:
     reasons: tuple[str, ...] = ()
     failure: str = ""
     code: str = ""
+    build: int = 0
 
     @property
     def counts(self) -> bool:
@@ -41,12 +45,14 @@ class MeasuredTrial:
 def read_measured_trial(trial: Trial, files: Mapping[str, bytes]) -> MeasuredTrial:
     """Read and judge a trial as a server does."""
     try:
-        reading = read_trial(trial, files, json.loads(files["result.json"])).whole
+        result = json.loads(files["result.json"])
+        reading = read_trial(trial, files, result).whole
     except (KeyError, ValueError, ToolOutputError) as error:
         missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         return MeasuredTrial(failure=f"output: {missing}")
     return MeasuredTrial(
         readings=reading.readings,
         invalid=reading.validity.level == Level.INVALID,
+        build=hash_build(find_build_digest(result)),
         reasons=tuple(f"{each.code}: {each.message}" for each in reading.validity.reasons),
     )

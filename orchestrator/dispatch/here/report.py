@@ -63,12 +63,19 @@ def _compare_commits(
     spec = StoredSpec(rows.spec)
     spending = Spending(analyses=count_analyses(rows.until))
     spent = {str(index): spending for index in range(len(selection.cases))}
-    judged = judge_cases(selection, Mismatches(), (spec, spec), spent)
+    judged = judge_cases(selection, Mismatches(), (spec, spec), spent, {})
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
     shared = (SHARED_HOST_NOTE,) if rows.job.shared_hosts else ()
     same_builds = build_same_build_notes(builds, baseline.commit.pk, contender.commit.pk)
-    compared = build_notes(selection, cases, (), same_builds, judged.sensitivity)
+    compared = build_notes(
+        selection,
+        cases,
+        (),
+        same_builds,
+        judged.sensitivity,
+        has_steps=rows.spec.has_build_steps,
+    )
     limits = (*notes, *compared, LOOPBACK_NOTE, *shared)
     return build_report(rows.job.run.definition.benchmark, sides, judged, cases, limits)
 
@@ -98,10 +105,11 @@ def _index_points(
         groups = points.setdefault(place, {})
         group = groups.setdefault(_ONE_CONFIGURATION, PointGroup(place, _ONE_CONFIGURATION, at=0.0))
         for metric, value in measured.readings.items():
-            of_metric = group.metrics.setdefault(metric, MetricValues([], [], []))
+            of_metric = group.metrics.setdefault(metric, MetricValues([], [], [], []))
             of_metric.values.append(value)
             of_metric.blocks.append(trial.round)
             of_metric.places.append(trial.position + 1)
+            of_metric.builds.append(measured.build)
     return points
 
 

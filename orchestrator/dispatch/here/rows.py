@@ -19,7 +19,7 @@ from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
-from orchestrator.runs.plans import parse_until, resolve_rounds
+from orchestrator.runs.plans import parse_until, resolve_builds, resolve_rounds
 from orchestrator.runs.trial_order import order_trials
 
 
@@ -35,6 +35,7 @@ class LocalRequest:
     shas: tuple[str, ...]
     cases: str = ""
     rounds: int | None = None
+    builds: int | None = None
     until: str = Until.ROUNDS
     shared: bool = False
     seed: int = 0
@@ -80,7 +81,8 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
     until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
     rounds = resolve_rounds(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)
-    job = _build_job(spec, wanted, rounds, until)
+    builds = resolve_builds(spec, wanted.builds, rounds)
+    job = _build_job(spec, wanted, Run(rounds=rounds, builds=builds, until=until))
     benchmark = job.run.definition.benchmark
     cases = [_build_case_row(benchmark, number, case) for number, case in enumerate(chosen, 1)]
     variants = [
@@ -102,10 +104,11 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
     return LocalRows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
 
 
-def _build_job(spec: Spec, wanted: LocalRequest, rounds: int, until: Until) -> Job:
+def _build_job(spec: Spec, wanted: LocalRequest, run: Run) -> Job:
     project = Project(slug="local", name="local", repository_url=str(wanted.repository))
     data = spec.model_dump(mode="json")
-    definition = Definition(
+    run.seed = wanted.seed
+    run.definition = Definition(
         benchmark=Benchmark(project=project, slug=slugify(spec.title) or "local", title=spec.title),
         version=1,
         source=wanted.source,
@@ -114,7 +117,6 @@ def _build_job(spec: Spec, wanted: LocalRequest, rounds: int, until: Until) -> J
         digest=hash_value(data),
     )
     host = Host(name=_name(), transport=HostTransport.LOCAL, python=sys.executable)
-    run = Run(definition=definition, rounds=rounds, until=until, seed=wanted.seed)
     return Job(run=run, host=host, shared_hosts=wanted.shared)
 
 

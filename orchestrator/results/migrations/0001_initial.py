@@ -11,6 +11,7 @@ INSERT_ONLY = (
     "fleet_hostsnapshot",
     "results_artifact",
     "results_histogram",
+    "results_hostbuildnoise",
     "results_loadresult",
     "results_reading",
 )
@@ -582,6 +583,12 @@ class Migration(migrations.Migration):
                     "runs",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.BigIntegerField(), size=None
+                    ),
+                ),
+                (
+                    "builds",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), size=None
                     ),
                 ),
                 (
@@ -1281,6 +1288,56 @@ class Migration(migrations.Migration):
                 ),
                 name="annotation_of_one_thing",
             ),
+        ),
+        migrations.CreateModel(
+            name="HostBuildNoise",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("epoch", models.PositiveIntegerField()),
+                (
+                    "builds",
+                    models.PositiveSmallIntegerField(help_text="The number of measured builds."),
+                ),
+                ("sigma", models.FloatField()),
+                ("low", models.FloatField()),
+                ("high", models.FloatField()),
+                (
+                    "degrees",
+                    models.FloatField(help_text="Degrees of freedom of the variance."),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="build_noises",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "series",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="build_noises",
+                        to="results.series",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "series"), name="host_build_noise_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sigma__gte", 0), ("degrees__gte", 1)),
+                        name="host_build_noise_in_range",
+                    ),
+                ]
+            },
         ),
         migrations.RunSQL(REFUSE_UPDATE, "DROP FUNCTION pitwall_refuse_update();"),
         *[_insert_only(table) for table in INSERT_ONLY],

@@ -1,6 +1,7 @@
 """The tables of results; one module per concept."""
 
 from orchestrator.results.models.annotations import Annotation
+from orchestrator.results.models.build_noise import HostBuildNoise
 from orchestrator.results.models.changes import (
     CHANGE_JUDGED,
     Baseline,
@@ -49,6 +50,7 @@ __all__ = [
     "ChangedSeries",
     "Histogram",
     "HistogramKind",
+    "HostBuildNoise",
     "ImportPart",
     "ImportState",
     "LoadResult",

@@ -85,14 +85,15 @@ class Point(models.Model):
     """The trials of one commit in a series: histories draw it, and comparisons pair it.
 
     `values` are the latest MOST_VALUES values of valid and suspect trials, each with its block
-    (`blocks`; 0 if it has none) and its place in the order of its job (`places`, from 1; 0 if it is
-    not known) and its run (`runs`; 0 if it is not known). Values of two commits with the same block
-    are a pair. `mean` is the arithmetic mean of all values. `run_count` is the number of different
-    `runs`. `mean_log` and `m2_log` are the mean of their mean logs and the sum of squares around
-    it, null if a value is zero or less. `stats.rollup` computes the value and its interval from
-    these. `epoch` counts the earlier changes of the host. `configuration` identifies what exactly
-    was measured (0 if unknown). Points that differ in either are not comparable. `position` is the
-    commit's, maintained by a trigger of the database.
+    (`blocks`; 0 if it has none), its place in the order of its job (`places`, from 1; 0 if it is
+    not known), its run (`runs`) and a number that identifies its build (`builds`); 0 if these are
+    not known. Values of two commits with the same block are a pair. `mean` is the arithmetic mean
+    of all values. `run_count` is the number of different `runs`. `mean_log` and `m2_log` are the
+    mean of their mean logs and the sum of squares around it, null if a value is zero or less.
+    `stats.rollup` computes the value and its interval from these. `epoch` counts the earlier
+    changes of the host. `configuration` identifies what exactly was measured (0 if unknown). Points
+    that differ in either are not comparable. `position` is the commit's, maintained by a trigger of
+    the database.
     """
 
     pk = models.CompositePrimaryKey("series_id", "commit_id", "epoch", "configuration")
@@ -117,6 +118,7 @@ class Point(models.Model):
     blocks = ArrayField(models.BigIntegerField())
     places = ArrayField(models.IntegerField())
     runs = ArrayField(models.BigIntegerField())
+    builds = ArrayField(models.IntegerField())
 
     class Meta:
         indexes = [

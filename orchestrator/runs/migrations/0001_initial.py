@@ -222,6 +222,7 @@ class Migration(migrations.Migration):
                 ("cases", models.TextField(blank=True)),
                 ("pairwise", models.BooleanField(default=False)),
                 ("rounds", models.PositiveIntegerField()),
+                ("builds", models.PositiveSmallIntegerField(default=1)),
                 (
                     "until",
                     models.CharField(
@@ -439,6 +440,7 @@ class Migration(migrations.Migration):
                 ),
                 ("pairwise", models.BooleanField(default=False)),
                 ("rounds", models.PositiveIntegerField(blank=True, null=True)),
+                ("builds", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("resolution", models.FloatField(blank=True, null=True)),
                 (
                     "until",
@@ -961,6 +963,13 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("rounds__gte", 1), ("rounds__lte", 100)),
                 name="run_rounds_in_range",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("builds__gte", 1), ("builds__lte", 10)),
+                name="run_builds_in_range",
             ),
         ),
         migrations.AddConstraint(

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from orchestrator.accounts.models import ApiToken, Team, User
 from orchestrator.benchmarks.models import Commit, Definition
-from orchestrator.benchmarks.spec import MAX_ROUNDS
+from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS
 from orchestrator.core.ids import new_id
 from orchestrator.runs.models.backfills import Backfill
 from orchestrator.runs.models.choices import Priority, Trigger, Until, in_enum
@@ -18,10 +18,10 @@ class Run(models.Model):
 
     `cases` is the expression that selected the cases, `pairwise` whether their number was reduced.
     `rounds` is the maximum (`until` may end a case earlier). `budget_s`: the machine seconds that
-    all hosts together may spend; null: without limit. `wait_for_quiet`: trials wait for a time
-    while other processes use a host. `repositories`: the commits of other repositories that it
-    measures with, as objects with `name`, `project`, `ref` and `sha`
-    (runs/pinned_repositories.py).
+    all hosts together may spend; null: without limit. `builds`: how often each commit is built
+    (`trial_builds`). `wait_for_quiet`: trials wait for a time while other processes use a host.
+    `repositories`: the commits of other repositories that it measures with, as objects with `name`,
+    `project`, `ref` and `sha` (runs/pinned_repositories.py).
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -38,6 +38,7 @@ class Run(models.Model):
     cases = models.TextField(blank=True)
     pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField()
+    builds = models.PositiveSmallIntegerField(default=1)
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
     budget_s = models.FloatField(null=True, blank=True)
     wait_for_quiet = models.BooleanField(default=True)
@@ -57,6 +58,9 @@ class Run(models.Model):
             in_enum("state", RunState, "run_state_known"),
             models.CheckConstraint(
                 condition=Q(rounds__gte=1) & Q(rounds__lte=MAX_ROUNDS), name="run_rounds_in_range"
+            ),
+            models.CheckConstraint(
+                condition=Q(builds__gte=1) & Q(builds__lte=MAX_BUILDS), name="run_builds_in_range"
             ),
             models.CheckConstraint(condition=Q(until__in=Until.values), name="run_until_known"),
             models.CheckConstraint(

@@ -38,6 +38,7 @@ class Schedule(models.Model):
     cases = models.TextField(blank=True, help_text="An expression that chooses cases.")
     pairwise = models.BooleanField(default=False)
     rounds = models.PositiveIntegerField(null=True, blank=True)
+    builds = models.PositiveSmallIntegerField(null=True, blank=True)
     resolution = models.FloatField(null=True, blank=True)
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
     budget_s = models.FloatField(null=True, blank=True)

@@ -31,9 +31,9 @@ from orchestrator.web.schedules.forms import ScheduleForm
 from orchestrator.web.sentences import build_sentence
 
 PREFILLED = (
-    "benchmark", "baseline", "contender", "second_contender", "rounds", "until", "resolution",
-    "budget", "priority", "generator", "backend", "placements", "cases", "pairwise", "when", "at",
-    "cron", "branch", "tags", "name",
+    "benchmark", "baseline", "contender", "second_contender", "rounds", "builds", "until",
+    "resolution", "budget", "priority", "generator", "backend", "placements", "cases", "pairwise",
+    "when", "at", "cron", "branch", "tags", "name",
 )  # fmt: skip
 REFS = ("baseline", "contender", "second_contender", "branch", "since", "until")
 
@@ -169,6 +169,7 @@ def _build_initial(run: Run) -> dict[str, Any]:
         "cases": run.cases,
         "pairwise": run.pairwise,
         "rounds": run.rounds,
+        "builds": None if run.builds == 1 else run.builds,
         "until": run.until,
         "budget": None if run.budget_s is None else run.budget_s / 60,
         "priority": run.get_priority_display().lower(),

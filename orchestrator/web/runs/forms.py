@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from orchestrator.benchmarks.selectors import load_benchmark
+from orchestrator.benchmarks.spec import MAX_BUILDS
 from orchestrator.runs.new_commits import load_newest_tagged
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
@@ -117,6 +118,14 @@ class RunForm(MeasurementForm, ScheduleFields):
         label="Detect changes of at least, %",
         help_text="The number of rounds is computed from the noise of the selected hosts.",
     )
+    builds = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_BUILDS,
+        label="Builds of each commit",
+        help_text="Two rounds measure each build. Several builds separate the difference between "
+        "builds from a change of the code; 5 or more are best.",
+    )
     budget = forms.FloatField(
         required=False,
         min_value=0.01,
@@ -215,6 +224,7 @@ class RunForm(MeasurementForm, ScheduleFields):
             hosts=self.list_hosts(),
             placements=self.build_placements(),
             priority=data["priority"] or "normal",
+            builds=data["builds"],
             **self._ending(),
         )
 
@@ -238,6 +248,7 @@ class RunForm(MeasurementForm, ScheduleFields):
             hosts=request.hosts,
             placements=request.placements,
             rounds=request.rounds,
+            builds=request.builds,
             resolution=self.wanted_change,
             until=request.until,
             budget_s=request.budget_s,

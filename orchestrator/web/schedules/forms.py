@@ -32,6 +32,7 @@ def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
         "cases": schedule.cases,
         "pairwise": schedule.pairwise,
         "rounds": schedule.rounds,
+        "builds": schedule.builds,
         "until": "resolution" if resolution is not None else schedule.until,
         "resolution": 2 if resolution is None else round(100 * resolution, 4),
         "budget": None if budget_s is None else budget_s / 60,

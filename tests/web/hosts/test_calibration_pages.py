@@ -12,7 +12,8 @@ from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
-from tests.support.factories import finish_run, record_again
+from orchestrator.runs.trial_builds import number_build
+from tests.support.factories import DEFINITION, finish_run, make_definition, record_again
 from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.world import World
 
@@ -93,6 +94,25 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
     assert drifting[0].endswith(" 5 6 % +10.0 % drifts")
+
+
+def test_the_noise_between_builds_is_shown(world: World, alice: Client) -> None:
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    run = finish_run(_ask(alice, world, pairs="10"), [1000])
+    rates = {
+        trial.pk: {"requests.rate": 1000 + 10 * number_build(trial.round, 5)}
+        for trial in Trial.objects.filter(job__run=run)
+    }
+    record_again(rates)
+    judge_calibrations()
+    (row,) = (
+        get_text(row)
+        for row in elements(_section(alice, world), "tr")
+        if get_text(row).startswith("Requests per second")
+    )
+    assert "5 builds" in row
+    assert re.search(r" 1\.5\d? % ", row)
 
 
 def test_ids_of_the_page_are_unique(world: World, alice: Client) -> None:

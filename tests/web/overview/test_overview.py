@@ -232,6 +232,7 @@ def _fill(world: World, benchmarks: int, cases: int) -> None:
                 series=each, commit=commit, at=commit.committed_at, position=commit.position,
                 mean=1000 + 7 * place, run_count=1, mean_log=None, m2_log=None, configuration=0,
                 epoch=0, trials=5, suspect=0, invalid=0, values=[], blocks=[], places=[], runs=[],
+                builds=[],
             )
             for each in series
             for place, commit in enumerate(line.commits[:20])

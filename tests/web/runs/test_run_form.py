@@ -668,3 +668,22 @@ def _read_expiry(key: str) -> datetime:
         )
         expiry: datetime = cursor.fetchone()[0]
     return expiry
+
+
+def test_a_run_with_several_builds_is_previewed_started_and_repeated(
+    world: World, alice: Client
+) -> None:
+    source = DEFINITION.replace("subject:\n", "subject:\n  build: [[make]]\n")
+    make_definition(world.alice, world.project, source=source)
+    data = _data(world, rounds="10", builds="5")
+    panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
+    assert "Builds 5 of each commit, on each host" in get_text(panel)
+    few = alice.post(reverse("run-preview"), {**data, "rounds": "5"}, **HTMX).content.decode()
+    assert "5 rounds can measure at most 3 builds" in field_error(few, "builds")
+    alice.post(reverse("run-new"), data)
+    run = Run.objects.latest("created_at")
+    assert run.builds == 5
+    page = alice.get(reverse("run", args=[run.pk])).content.decode()
+    assert "with 5 builds of each commit" in get_text(page)
+    again = alice.get(reverse("run-new"), {"again": run.pk}).content.decode()
+    assert element(again, "#id_builds")["value"] == "5"

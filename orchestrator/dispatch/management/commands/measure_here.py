@@ -36,6 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--baseline", metavar="REF")
         parser.add_argument("--cases", default="", metavar="EXPRESSION")
         parser.add_argument("--rounds", type=int)
+        parser.add_argument("--builds", type=int)
         parser.add_argument("--until", default=Until.ROUNDS)
         parser.add_argument("--shared", action="store_true", help="other work runs here")
         parser.add_argument("--keep", type=Path, help="a work directory that is not removed")
@@ -63,6 +64,7 @@ class Command(BaseCommand):
                 shas=tuple(shas),
                 cases=options["cases"],
                 rounds=options["rounds"],
+                builds=options["builds"],
                 until=options["until"],
                 shared=options["shared"],
                 seed=secrets.randbits(32),
