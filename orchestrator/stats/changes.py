@@ -24,6 +24,7 @@ from orchestrator.stats.outliers import (
     estimate_neighbour_noise,
     find_spikes,
 )
+from orchestrator.stats.precision import compute_weights
 from orchestrator.stats.segmentation import find_shifts
 from orchestrator.stats.step_test import Noise, Shift
 from orchestrator.stats.summary import compute_t_quantile
@@ -77,6 +78,7 @@ class Changes:
 def find_changes(
     values: Sequence[float | None],
     *,
+    errors: Sequence[float | None] = (),
     lower_is_better: bool = True,
     floor: float = 0.005,
     least: float = 0.01,
@@ -84,9 +86,10 @@ def find_changes(
 ) -> Changes:
     """Find the changes of a series, oldest value first; None, NaN and infinities are gaps.
 
-    `floor`: the lower limit of the noise, as a share, from the calibration of the host. `least`:
-    the smallest change of interest. `breaks`: indices at which the configuration or the machine
-    changes. No level spans a break, and a break is not a change.
+    `errors`: the standard errors of the values by the noise within each, as shares; None if
+    unknown. Precise values count more (`precision`). `floor`: the lower limit of the noise between
+    values, as a share. `least`: the smallest change of interest. `breaks`: indices at which the
+    configuration or the machine changes. No level spans a break, and a break is not a change.
 
     A series with a zero or a negative value has no logarithms. Then the analysis uses differences
     as shares of the typical size, also for a change between levels without a ratio. Fewer than 6
@@ -95,7 +98,8 @@ def find_changes(
     raw = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
     places = np.flatnonzero(np.isfinite(raw))
     scale = _Scale(raw[places])
-    series = _Series(places, scale.levels(raw[places]), sorted(set(breaks)), floor)
+    levels, borders = scale.levels(raw[places]), sorted(set(breaks))
+    series = _Series(places, levels, _select_errors(errors, places), borders, floor)
     shifts = series.shifts(math.log1p(least) if scale.logs else least)
     unstable = _is_unstable([shift for _, shift in shifts], series.noise.sigma, places.size)
     return Changes(
@@ -136,33 +140,47 @@ class _Scale:
 class _Series:
     """One series on its scale: its noise, its outliers, and the search for its shifts."""
 
-    def __init__(self, places: NDArray[np.intp], level: Floats, breaks: list[int], floor: float):
+    def __init__(
+        self,
+        places: NDArray[np.intp],
+        level: Floats,
+        errors: Floats,
+        breaks: list[int],
+        floor: float,
+    ) -> None:
         self._places, self._level = places, level
         borders = np.searchsorted(places, breaks).tolist()
         self._pieces = _list_pieces([0, *borders, places.size])
-        steps = self._steps(level, np.zeros(level.size, dtype=np.bool_))
+        self._weights = compute_weights(level, errors, self._pieces, floor)
         self.spikes = np.zeros(level.size, dtype=np.bool_)
-        limit = max(estimate_neighbour_noise(steps) / math.sqrt(2), floor)
+        limit = max(estimate_neighbour_noise(self._steps()) / math.sqrt(2), floor)
         for start, end in self._pieces:
-            self.spikes[start:end] = find_spikes(level[start:end], limit)
+            self.spikes[start:end] = find_spikes(level[start:end], self._weights[start:end], limit)
         self.noise = self._noise(floor)
 
     def _noise(self, floor: float) -> Noise:
-        steps = self._steps(self._level, self.spikes)
+        steps = self._steps()
         sigma = estimate_neighbour_noise(steps)
         correlation = estimate_neighbour_correlation(steps, sigma)
         apart = math.sqrt(2 * (1 - correlation))
         return Noise(sigma=max(sigma / apart, floor), floor=floor, correlation=correlation)
 
-    def _steps(self, level: Floats, without: NDArray[np.bool_]) -> Floats:
-        parts = [np.diff(level[start:end][~without[start:end]]) for start, end in self._pieces]
+    def _steps(self) -> Floats:
+        """Return the differences of neighbours, scaled to those of values of weight 1."""
+        parts = []
+        for start, end in self._pieces:
+            kept = ~self.spikes[start:end]
+            variances = 1 / self._weights[start:end][kept]
+            typical = np.sqrt((variances[1:] + variances[:-1]) / 2)
+            parts.append(np.diff(self._level[start:end][kept]) / typical)
         return np.concatenate([*parts, np.empty(0)])
 
     def shifts(self, least: float) -> list[tuple[int, Shift]]:
         shifts = []
         for start, end in self._pieces:
             kept = np.flatnonzero(~self.spikes[start:end]) + start
-            for at, shift in find_shifts(self._level[kept], self.noise, least):
+            found = find_shifts(self._level[kept], self._weights[kept], self.noise, least)
+            for at, shift in found:
                 shifts.append((self._index(int(kept[at]), shift), shift))
         return shifts
 
@@ -173,6 +191,14 @@ class _Series:
         while self.spikes[at - 1] and (self._level[at - 1] > middle) == (shift.difference > 0):
             at -= 1
         return int(self._places[at])
+
+
+def _select_errors(errors: Sequence[float | None], places: NDArray[np.intp]) -> Floats:
+    """Return the errors of the known values; NaN if they are unknown."""
+    if not errors:
+        return np.full(places.size, math.nan)
+    known = [math.nan if error is None else error for error in errors]
+    return np.array(known, dtype=np.float64)[places]
 
 
 def _list_pieces(borders: list[int]) -> list[tuple[int, int]]:

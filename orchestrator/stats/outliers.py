@@ -45,13 +45,17 @@ def estimate_neighbour_correlation(steps: Floats, sigma: float) -> float:
     return float(np.clip(1 + 2 * lag - 1 / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
 
 
-def find_spikes(level: Floats, sigma: float) -> NDArray[np.bool_]:
-    """Find values off the median of their neighbourhood, alone or in pairs (Hampel 1974)."""
+def find_spikes(level: Floats, weights: Floats, sigma: float) -> NDArray[np.bool_]:
+    """Find values off the median of their neighbourhood, alone or in pairs (Hampel 1974).
+
+    `sigma`: of a value of weight 1. Less precise values may be farther off.
+    """
     if level.size <= 2 * NEIGHBOURS or sigma <= 0:
         return np.zeros(level.size, dtype=np.bool_)
     padded = np.pad(level, NEIGHBOURS, mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1)
-    off = np.abs(level - np.median(windows, axis=1))
+    # A value is at most as far off as the neighbours that it is compared with allow.
+    off = np.abs(level - np.median(windows, axis=1)) * np.sqrt(np.minimum(weights, 1.0))
     most = max(SOME_SPIKES, math.ceil(MOST_SPIKES * level.size))
     limit = max(SPIKE_SIGMAS * sigma, float(np.sort(off)[-most - 1]))
     return np.asarray(off > limit, dtype=np.bool_)

@@ -24,17 +24,20 @@ NEWEST = 12
 BIAS = 4.0
 
 
-def find_shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
+def find_shifts(
+    calm: Floats, weights: Floats, noise: Noise, least: float
+) -> list[tuple[int, Shift]]:
     """Return the shifts of a stretch without outliers, each with its position.
 
-    `least`: the smallest difference of interest. Fewer than 6 values have no shifts.
+    `weights`: the precisions of the values, relative to a typical one. `least`: the smallest
+    difference of interest. Fewer than 6 values have no shifts.
     """
     if calm.size < 2 * FEWEST_BESIDE:
         return []
     unit = noise.sigma * math.sqrt(noise.inflation(calm.size))
-    course = fit_trend(calm / unit, PENALTY * math.log(calm.size))
+    course = fit_trend(calm / unit, weights, PENALTY * math.log(calm.size))
     slope = course.slope * unit
-    search = _Search(calm - slope * np.arange(calm.size), noise, least)
+    search = _Search(calm - slope * np.arange(calm.size), weights, noise, least)
     starts = course.starts
     for _ in range(2):
         starts = search.move_starts(search.prune_starts(starts))
@@ -46,8 +49,8 @@ def find_shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shi
 class _Search:
     """Tests and moves of the starts of levels within one stretch."""
 
-    def __init__(self, calm: Floats, noise: Noise, least: float) -> None:
-        self._sums, self._n = Sums(calm), calm.size
+    def __init__(self, calm: Floats, weights: Floats, noise: Noise, least: float) -> None:
+        self._sums, self._n = Sums(calm, weights), calm.size
         self._noise, self._least = noise, least
 
     def shifts(self, starts: list[int]) -> list[Shift]:

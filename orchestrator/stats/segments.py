@@ -9,15 +9,16 @@ Floats = NDArray[np.float64]
 FEWEST_OF_LEVEL = 2
 
 
-def find_level_starts(series: Floats, penalty: float) -> list[int]:
+def find_level_starts(series: Floats, weights: Floats, penalty: float) -> list[int]:
     """Return the starts of all levels except the first: least squares plus `penalty` per level.
 
-    `series` is in units of its noise. Exact; the time is proportional to the length of the series
-    times the length of the levels.
+    `series` is in units of the noise of a value with weight 1. Exact; the time is proportional to
+    the length of the series times the length of the levels.
     """
     n = series.size
-    sums = np.concatenate([[0.0], np.cumsum(series)])
-    squares = np.concatenate([[0.0], np.cumsum(series**2)])
+    mass = np.concatenate([[0.0], np.cumsum(weights)])
+    sums = np.concatenate([[0.0], np.cumsum(weights * series)])
+    squares = np.concatenate([[0.0], np.cumsum(weights * series**2)])
     cost = np.full(n + 1, np.inf)
     cost[0] = -penalty
     last = np.zeros(n + 1, dtype=np.int64)
@@ -29,7 +30,8 @@ def find_level_starts(series: Floats, penalty: float) -> list[int]:
             count += 1
         open_ = starts[:count]
         total = sums[end] - sums[open_]
-        whole = cost[open_] + squares[end] - squares[open_] - total * total / (end - open_)
+        mean_square = total * total / (mass[end] - mass[open_])
+        whole = cost[open_] + squares[end] - squares[open_] - mean_square
         best = int(whole.argmin())
         cost[end], last[end] = whole[best] + penalty, open_[best]
         kept = open_[whole <= cost[end]]

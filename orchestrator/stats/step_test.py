@@ -24,7 +24,7 @@ AHEAD_OF_A_LINE = 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """`sigma` of one value, its lower limit, and the `correlation` of neighbours."""
+    """`sigma` of a value of weight 1, its lower limit, and the `correlation` of neighbours."""
 
     sigma: float
     floor: float
@@ -63,15 +63,24 @@ class Shift:
 
 
 class Sums:
-    """Sums over any range of a series, in constant time."""
+    """Weighted sums over any range of a series, in constant time.
 
-    def __init__(self, series: Floats) -> None:
+    The weights are the precisions of the values, relative to that of a typical one.
+    """
+
+    def __init__(self, series: Floats, weights: Floats) -> None:
         self._series = series
         place = np.arange(series.size, dtype=np.float64)
-        self._y = np.concatenate([[0.0], np.cumsum(series)])
-        self._yy = np.concatenate([[0.0], np.cumsum(series**2)])
-        self._lag = np.concatenate([[0.0, 0.0], np.cumsum(series[1:] * series[:-1])])
-        self._ty = np.concatenate([[0.0], np.cumsum(place * series)])
+        between = np.sqrt(weights[1:] * weights[:-1])
+        self._w = _accumulate(weights)
+        self._y = _accumulate(weights * series)
+        self._yy = _accumulate(weights * series**2)
+        self._t = _accumulate(weights * place)
+        self._tt = _accumulate(weights * place**2)
+        self._ty = _accumulate(weights * place * series)
+        self._lag = _accumulate(between * series[1:] * series[:-1], 2)
+        self._pairs = _accumulate(between * (series[1:] + series[:-1]), 2)
+        self._between = _accumulate(between, 2)
 
     def is_split(self, start: int, at: int, end: int) -> bool:
         """Return whether the values next to `at` are nearer to their own level, if it is short."""
@@ -81,38 +90,51 @@ class Sums:
             return False
         return at - start > FEW or (self._series[at - 1] < middle) == up
 
+    def weight(self, start: int, end: int) -> float:
+        return float(self._w[end] - self._w[start])
+
     def mean(self, start: int, end: int) -> float:
-        return float(self._y[end] - self._y[start]) / (end - start)
+        return float(self._y[end] - self._y[start]) / self.weight(start, end)
 
     def scatter(self, start: int, end: int) -> float:
         """Return the sum of squared deviations from the mean."""
         total = float(self._y[end] - self._y[start])
         square = float(self._yy[end] - self._yy[start])
-        return max(0.0, square - total * total / (end - start))
+        return max(0.0, square - total * total / self.weight(start, end))
 
     def lagged(self, start: int, end: int) -> float:
         """Return the sum of products of neighbours' deviations from the mean."""
-        n = end - start
-        total = float(self._y[end] - self._y[start])
-        mean = total / n
-        ends = float(self._series[start] + self._series[end - 1])
+        mean = self.mean(start, end)
         products = float(self._lag[end] - self._lag[start + 1])
-        return products - mean * (2 * total - ends) + (n - 1) * mean * mean
+        pairs = float(self._pairs[end] - self._pairs[start + 1])
+        between = float(self._between[end] - self._between[start + 1])
+        return products - mean * pairs + mean * mean * between
+
+    def place(self, start: int, end: int) -> float:
+        """Return the mean place."""
+        return float(self._t[end] - self._t[start]) / self.weight(start, end)
 
     def slope(self, start: int, end: int) -> float:
-        """Return the sum of (place − middle) · value."""
-        middle = (start + end - 1) / 2
+        """Return the sum of (place − mean place) · value."""
         total = float(self._y[end] - self._y[start])
-        return float(self._ty[end] - self._ty[start]) - middle * total
+        return float(self._ty[end] - self._ty[start]) - self.place(start, end) * total
+
+    def places(self, start: int, end: int) -> float:
+        """Return the sum of (place − mean place)²."""
+        total = float(self._t[end] - self._t[start])
+        return float(self._tt[end] - self._tt[start]) - self.place(start, end) * total
 
     def best_split(self, start: int, end: int) -> int:
         """Return the best split of start … end into two levels with enough values on each side."""
         places = np.arange(start + FEWEST_BESIDE, end - FEWEST_BESIDE + 1)
-        total = self._y[end] - self._y[start]
-        left = self._y[places] - self._y[start]
-        n, a = end - start, places - start
-        gain = (left - total * a / n) ** 2 / (a * (n - a))
+        total, whole = self._y[end] - self._y[start], self.weight(start, end)
+        left, a = self._y[places] - self._y[start], self._w[places] - self._w[start]
+        gain = (left - total * a / whole) ** 2 / (a * (whole - a))
         return int(places[int(np.argmax(gain))])
+
+
+def _accumulate(values: Floats, zeros: int = 1) -> Floats:
+    return np.concatenate([np.zeros(zeros), np.cumsum(values)])
 
 
 def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: float) -> Shift:
@@ -153,7 +175,8 @@ def _test_shift(
     scatter = sums.scatter(start, at) + sums.scatter(at, end)
     inflated = noise.inflation(before), noise.inflation(after)
     sigma = _moderate_scatter(scatter, before + after - sum(inflated), noise)
-    error = sigma * math.sqrt(inflated[0] / before + inflated[1] / after)
+    weights = sums.weight(start, at), sums.weight(at, end)
+    error = sigma * math.sqrt(inflated[0] / weights[0] + inflated[1] / weights[1])
     degrees = before / inflated[0] + after / inflated[1] - 2 + PRIOR_DEGREES
     p_value = _compute_p(sums.mean(at, end) - sums.mean(start, at), error, degrees)
     return (
@@ -178,17 +201,16 @@ def _compute_p_given_drift(
 ) -> float:
     """Return 0 if a step fits the stretch better than a line; else the p of a step with a line."""
     start, at, end = stretch
-    n, after = end - start, end - at
-    of_place = n * (n * n - 1) / 12
+    n, whole, after = end - start, sums.weight(start, end), sums.weight(at, end)
+    of_place = sums.places(start, end)
     of_line = sums.slope(start, end)
     beside_line = sums.scatter(start, end) - of_line**2 / of_place
     ahead *= noise.inflation(n // 2)
     if beside_line > scatter * (1 + ahead / n) or n <= 2 * FEWEST_BESIDE + 2:
         return 0.0
-    share = after / n
-    #: Σ (place − middle) · step, with step 1 from `at` on.
-    common = after * (at - start) / 2
-    own = after * (1 - share) - common**2 / of_place
+    #: Σ (place − mean place) · step, with step 1 from `at` on.
+    common = after * (sums.place(at, end) - sums.place(start, end))
+    own = after * (1 - after / whole) - common**2 / of_place
     if own <= 1e-9:
         return 1.0
     along = after * (sums.mean(at, end) - sums.mean(start, end)) - common * of_line / of_place

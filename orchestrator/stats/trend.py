@@ -23,43 +23,53 @@ class Trend:
     cost: float
 
 
-def fit_trend(series: Floats, penalty: float) -> Trend:
+def fit_trend(series: Floats, weights: Floats, penalty: float) -> Trend:
     """Return the trend of lowest cost: residual squares plus `penalty` per further level or drift.
 
-    `series` is in units of its noise. Two drifts are tried: the line through all values, and the
-    common slope of the levels that are found without a drift.
+    `series` is in units of the noise of a value with weight 1. Two drifts are tried: the line
+    through all values, and the common slope of the levels that are found without a drift.
     """
-    plain = _build_trend(series, 0.0, penalty)
-    if not plain.starts and _compute_saving(series) < PRICE_OF_DRIFT * penalty:
+    plain = _build_trend(series, weights, 0.0, penalty)
+    if not plain.starts and _compute_saving(series, weights) < PRICE_OF_DRIFT * penalty:
         return plain
     tried = [plain]
-    for slope in {_fit_slope(series, []), _fit_slope(series, plain.starts)}:
-        first = _build_trend(series, slope, penalty)
+    for slope in {_fit_slope(series, weights, []), _fit_slope(series, weights, plain.starts)}:
+        first = _build_trend(series, weights, slope, penalty)
         if first.starts:
-            first = _build_trend(series, _fit_slope(series, first.starts), penalty)
+            own = _fit_slope(series, weights, first.starts)
+            first = _build_trend(series, weights, own, penalty)
         tried.append(first)
     return min(tried, key=lambda course: course.cost)
 
 
-def _compute_saving(series: Floats) -> float:
+def _compute_saving(series: Floats, weights: Floats) -> float:
     """Return the reduction of the sum of squares by a line through all values."""
-    place = np.arange(series.size) - (series.size - 1) / 2
-    return float(np.dot(place, series) ** 2 / np.dot(place, place))
+    along, across = _project_on_line(series, weights)
+    return along**2 / across
 
 
-def _build_trend(series: Floats, slope: float, penalty: float) -> Trend:
+def _build_trend(series: Floats, weights: Floats, slope: float, penalty: float) -> Trend:
     flat = series - slope * np.arange(series.size)
-    starts = find_level_starts(flat, penalty)
-    left = sum(float(np.sum((level - level.mean()) ** 2)) for level in np.split(flat, starts))
+    starts = find_level_starts(flat, weights, penalty)
+    levels = zip(np.split(flat, starts), np.split(weights, starts), strict=True)
+    left = sum(
+        float(np.sum(w * (level - np.average(level, weights=w)) ** 2)) for level, w in levels
+    )
     price = penalty * (len(starts) + (PRICE_OF_DRIFT if slope else 0.0))
     return Trend(slope=slope, starts=starts, cost=left + price)
 
 
-def _fit_slope(series: Floats, starts: list[int]) -> float:
-    """Return the common slope of the levels, by least squares."""
+def _fit_slope(series: Floats, weights: Floats, starts: list[int]) -> float:
+    """Return the common slope of the levels, by weighted least squares."""
     along = across = 0.0
-    for level in np.split(series, starts):
-        place = np.arange(level.size) - (level.size - 1) / 2
-        along += float(np.dot(place, level))
-        across += float(np.dot(place, place))
+    for level, w in zip(np.split(series, starts), np.split(weights, starts), strict=True):
+        products = _project_on_line(level, w)
+        along, across = along + products[0], across + products[1]
     return along / across if across else 0.0
+
+
+def _project_on_line(level: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the weighted sums of (place − middle) · value and of (place − middle)²."""
+    place = np.arange(level.size, dtype=np.float64)
+    place -= np.average(place, weights=weights)
+    return float(np.dot(weights * place, level)), float(np.dot(weights * place, place))
