@@ -64,18 +64,27 @@ def compute_mean_test(
     n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
 ) -> PairedTest:
     """Test a mean, given its standard error and the degrees of freedom."""
-    above = _compute_tail(mean - math.log1p(-margin), error, degrees)
-    below = _compute_tail(math.log1p(margin) - mean, error, degrees)
     return PairedTest(
         n=n,
         mean=mean,
         half_width=compute_t_quantile(confidence, degrees) * error,
         standard_error=error,
         p_value=min(1.0, 2 * _compute_tail(abs(mean), error, degrees)),
-        equivalence_p=max(above, below),
+        equivalence_p=compute_equivalence_p(
+            mean, error, degrees, low=math.log1p(-margin), high=math.log1p(margin)
+        ),
         margin=margin,
         degrees=degrees,
     )
+
+
+def compute_equivalence_p(
+    mean: float, error: float, degrees: float, *, low: float, high: float
+) -> float:
+    """Return the p value of the test that the true mean is between `low` and `high`."""
+    above = _compute_tail(mean - low, error, degrees)
+    below = _compute_tail(high - mean, error, degrees)
+    return max(above, below)
 
 
 def _compute_tail(distance: float, error: float, degrees: float) -> float:
