@@ -5,9 +5,10 @@ from django.db import models
 from django.db.models import Q
 
 from orchestrator.accounts.models import Team, User
-from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.ids import new_id
 from orchestrator.results.models import ChangePoint
+from orchestrator.runs.models import Run
 
 
 class AlertState(models.TextChoices):
@@ -20,6 +21,14 @@ class AlertState(models.TextChoices):
     DISMISSED = "dismissed", "Dismissed"
 
 
+class AlertKind(models.TextChoices):
+    """What an alert reports: one change, several small ones, or a commit that fails."""
+
+    REGRESSION = "regression", "Regression"
+    SMALL_CHANGES = "small_changes", "Small changes together"
+    BROKEN = "broken", "Broken commit"
+
+
 #: Nothing is left to do about an alert in one of these states.
 ALERT_ENDED = frozenset({AlertState.RESOLVED, AlertState.ACCEPTED, AlertState.DISMISSED})
 
@@ -28,16 +37,33 @@ class Alert(models.Model):
     """A regression that a member should handle: one alert, however many cases and metrics show it.
 
     `change_point` is the one that shows it most clearly; `change_points` are all of them, on one
-    host. `confirmed`: a confirmation run confirmed it; false if nothing could be measured again.
-    The state of the same name is the judgement of a member. A silenced alert reopens at
-    `silenced_until`. `fixed_by`: the later commit that restored the level. `log`: {"at", "by",
-    "text"} of each action; `by` is empty for actions of Pitwall itself.
+    host. An alert of small changes has several of one series; they add up to `total_change`,
+    between `total_low` and `total_high`, and `summary` says from where. That of a broken commit has
+    none, but `commit`, the `branch` that a schedule follows, the `runs` that showed it, and the
+    keys of the broken cases (`broken_cases`). `confirmed`: a confirmation run confirmed it; false
+    if nothing could be measured again. The state of the same name is the judgement of a member. A
+    silenced alert reopens at `silenced_until`. `fixed_by`: the later commit that restored the
+    level. `log`: {"at", "by", "text"} of each action; `by` is empty for actions of Pitwall itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="alerts")
-    change_point = models.ForeignKey(ChangePoint, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=13, choices=AlertKind.choices, default=AlertKind.REGRESSION)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="alerts")
+    change_point = models.ForeignKey(
+        ChangePoint, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
     change_points = models.ManyToManyField(ChangePoint, related_name="alerts")
+    commit = models.ForeignKey(
+        Commit, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    branch = models.CharField(max_length=200, blank=True)
+    runs = models.ManyToManyField(Run, related_name="alerts")
+    broken_cases = ArrayField(models.CharField(max_length=64), default=list, blank=True)
+    summary = models.TextField(blank=True)
+    total_change = models.FloatField(null=True, blank=True)
+    total_low = models.FloatField(null=True, blank=True)
+    total_high = models.FloatField(null=True, blank=True)
     state = models.CharField(max_length=12, choices=AlertState.choices, default=AlertState.OPEN)
     confirmed = models.BooleanField()
     assignee = models.ForeignKey(
@@ -75,10 +101,15 @@ class Alert(models.Model):
                 | (~Q(state="silenced") & Q(silenced_until__isnull=True)),
                 name="alert_silenced_until_then",
             ),
+            models.CheckConstraint(
+                condition=Q(kind="broken", change_point=None, commit__isnull=False)
+                | Q(kind__in=["regression", "small_changes"], change_point__isnull=False),
+                name="alert_has_its_subject",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"alert of {self.change_point}"
+        return f"{self.kind} at {self.commit_id or self.change_point}"
 
 
 class EventKind(models.TextChoices):

@@ -12,10 +12,10 @@ from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_alerts
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions.change_points import load_change_points
-from orchestrator.results.models import ChangePoint, ChangeState
+from orchestrator.results.models import CHANGE_REAL, ChangePoint, ChangeState
 
 #: Changes that were refuted or dismissed are no news.
-_STANDING = (ChangeState.OPEN, ChangeState.CONFIRMING, ChangeState.CONFIRMED)
+_STANDING = (ChangeState.OPEN, ChangeState.CONFIRMING, *CHANGE_REAL)
 #: The rows that are read for each shown change, since a commit changes several metrics and cases.
 _ALIKE = 12
 
@@ -25,10 +25,12 @@ _VERSION = """
 SELECT concat_ws(' ',
     (SELECT concat_ws('/', count(*), max(id)) FROM results_changedseries),
     (SELECT max(at) FROM results_seriesdetection),
-    (SELECT concat_ws('/', count(*), max(revised_at), count(*) FILTER (WHERE state = 'confirmed'),
+    (SELECT concat_ws('/', count(*), max(revised_at),
+                      count(*) FILTER (WHERE state IN ('confirmed', 'small')),
                       count(*) FILTER (WHERE state = 'confirming'))
      FROM results_changepoint
-     WHERE state IN ('open', 'confirming', 'confirmed') AND found_at > now() - interval '30 days'),
+     WHERE state IN ('open', 'confirming', 'confirmed', 'small')
+         AND found_at > now() - interval '30 days'),
     (SELECT concat_ws('/', count(*), max(changed_at)) FROM alerts_alert
      WHERE team_id = team.id AND state = 'open'),
     (SELECT concat_ws('/', count(*), max(id)) FROM results_series series
@@ -63,7 +65,7 @@ def load_open_alerts(
     """Return the newest open alerts."""
     rows = load_alerts(member).filter(state=AlertState.OPEN)
     if project is not None:
-        rows = rows.filter(change_point__series__benchmark__project=project)
+        rows = rows.filter(benchmark__project=project)
     return list(rows[:limit])
 
 
@@ -75,7 +77,7 @@ def load_largest_changes(
     A commit has at most one for each benchmark: its other metrics and cases show the same change.
     """
     rows = load_change_points(member).filter(
-        Q(seen=True) | Q(state=ChangeState.CONFIRMED),
+        Q(seen=True) | Q(state__in=CHANGE_REAL),
         state__in=_STANDING,
         found_at__gt=utc_now() - timedelta(days=days),
         recent=True,

@@ -11,6 +11,7 @@ from orchestrator.accounts.members import build_system_member
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
+from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RunState, describe_run_state
 
@@ -45,34 +46,63 @@ def run_data(run: Run) -> dict[str, Any]:
 
 def build_alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
     """Return the data of an alert from `load_alerts`."""
-    row = alert.change_point
-    series = row.series
-    change = row.confirmed_change if row.confirmed_change is not None else row.change
     label = alert.get_state_display().lower()
     what = "alert" if kind == EventKind.ALERT_RAISED else f"alert {label}"
-    text = (
-        f"{series.metric.key} {format_change(change)} in {series.case.label} on "
-        f"{series.host.name} at {row.commit.short_sha} {row.commit.subject}"
-    )
+    row = alert.change_point
+    subject = _describe_broken(alert) if row is None else _describe_change(row)
+    text = _build_sentence(row) if row is not None and not alert.summary else alert.summary
     return {
-        "title": f"{series.benchmark.title}: {what}",
+        "title": f"{alert.benchmark.title}: {what}",
         "text": " ".join(text.split())[:500],
         "url": build_page_url("alert", alert.pk),
         "alert": {
             "id": str(alert.pk),
+            "kind": alert.kind,
             "state": alert.state,
             "confirmed": alert.confirmed,
             "note": alert.note,
-            "project": series.benchmark.project.slug,
-            "benchmark": series.benchmark.slug,
-            "case": series.case.label,
-            "host": series.host.name,
-            "metric": series.metric.key,
-            "change": change,
-            "commit": row.commit.sha,
-            "before_commit": row.before.sha,
+            "project": alert.benchmark.project.slug,
+            "benchmark": alert.benchmark.slug,
+            "summary": alert.summary,
+            "branch": alert.branch,
             "change_points": len(alert.change_points.all()),
+            **subject,
         },
+    }
+
+
+def _build_sentence(row: ChangePoint) -> str:
+    series = row.series
+    change = row.confirmed_change if row.confirmed_change is not None else row.change
+    return (
+        f"{series.metric.key} {format_change(change)} in {series.case.label} on "
+        f"{series.host.name} at {row.commit.short_sha} {row.commit.subject}"
+    )
+
+
+def _describe_change(row: ChangePoint) -> dict[str, Any]:
+    series = row.series
+    change = row.confirmed_change if row.confirmed_change is not None else row.change
+    return {
+        "case": series.case.label,
+        "host": series.host.name,
+        "metric": series.metric.key,
+        "change": change,
+        "commit": row.commit.sha,
+        "before_commit": row.before.sha,
+    }
+
+
+def _describe_broken(alert: Alert) -> dict[str, Any]:
+    """Return the fields of a change point; a broken commit has no metric, and no change."""
+    assert alert.commit is not None, "a constraint of the table"
+    return {
+        "case": None,
+        "host": None,
+        "metric": None,
+        "change": None,
+        "commit": alert.commit.sha,
+        "before_commit": None,
     }
 
 

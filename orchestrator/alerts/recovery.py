@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Commit
-from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
+from orchestrator.results.models import CHANGE_REAL, ChangeKind, ChangePoint, ChangeState
 
 #: Largest remainder of a regression that counts as fixed, as a share of it: levels have noise.
 LEFT = 0.25
@@ -65,12 +65,12 @@ def _select_points_after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> lis
         each
         for each in shifts
         if (each.commit.position or 0) > row.commit.position
-        and (each.seen or each.state == ChangeState.CONFIRMED)
+        and (each.seen or each.state in CHANGE_REAL)
     ]
 
 
 def _is_sure(row: ChangePoint) -> bool:
-    if row.state == ChangeState.CONFIRMED:
+    if row.state in CHANGE_REAL:
         return True
     unanswered = row.confirmed_change is None and row.final
     return row.state == ChangeState.OPEN and row.kind == ChangeKind.ALERT and unanswered

@@ -10,7 +10,7 @@ from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.selectors import load_members
 from orchestrator.accounts.services import record_audit
 from orchestrator.alerts.log import log_action
-from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
+from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertKind, AlertState
 from orchestrator.alerts.selectors import load_alert
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
@@ -66,10 +66,12 @@ def resolve(*, member: Member, alert_id: UUID, note: str) -> Alert:
 
 
 def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
-    """Accept the new level: each history of the alert starts again where it shifted."""
+    """Accept the new level: each history of the alert starts again where it shifted last."""
     with transaction.atomic():
         alert = _lock_open_alert(member, alert_id, to="accept a new baseline")
-        rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
+        if alert.kind == AlertKind.BROKEN:
+            raise ConflictError("a broken commit has no level to accept: resolve or dismiss it")
+        rows = alert.change_points.exclude(state__in=_NOTHING).order_by("commit__position")
         shifts = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
         for row in shifts.values():
             store_baseline(

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from uuid import UUID
 
 from orchestrator.benchmarks.selectors import get_stored_spec
-from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.build_noise import read_build_noise
 from orchestrator.measurements.readings import load_values
-from orchestrator.results.models import HostBuildNoise, Series
+from orchestrator.results.models import Calibration, HostBuildNoise, Series
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 from orchestrator.runs.trial_builds import number_build

@@ -13,10 +13,10 @@ from django.db import transaction
 from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.calibration.build_noise import store_build_noise
 from orchestrator.calibration.golden import count_epoch
-from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.readings import load_values
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import load_ended_calibrations
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, RunState, TrialState, describe_run_state

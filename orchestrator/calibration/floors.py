@@ -9,9 +9,9 @@ from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 
 from orchestrator.accounts.members import Member
-from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import HostChange
 from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.results.models import Calibration
 
 #: The most calibrations in a history.
 MOST = 12

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.resolution import count_primary_metrics, group_by_first_metric
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
@@ -15,6 +14,7 @@ from orchestrator.calibration.sensitivity import (
 )
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import Metric
+from orchestrator.results.models import Calibration
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan
 from orchestrator.stats.paired import FEWEST_BLOCKS

@@ -1,9 +1,8 @@
-"""Results of golden runs and calibrations of hosts."""
+"""Results of golden runs of hosts."""
 
 from django.db import models
 from django.db.models import Q
 
-from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
 
@@ -11,6 +10,8 @@ from orchestrator.runs.models import Run
 class GoldenVerdict(models.TextChoices):
     LEARNING = "learning", "Learning"
     STEADY = "steady", "Steady"
+    SLOW_DRIFT = "slow drift", "Slow drift"
+    UNUSUAL = "unusual", "Measured again"
     DRIFTED = "drifted", "Drifted"
     FAILED = "failed", "Failed"
     NOT_JUDGED = "not judged", "Not judged"
@@ -20,7 +21,8 @@ class GoldenOutcome(models.Model):
     """The result of a golden run.
 
     `readings` are medians, case key → metric key → value. Later runs of the same commit and
-    definition in the same epoch of the host are compared with those that are a reference.
+    definition in the same epoch of the host are compared with those that are a reference. An
+    unusual value is measured again at once: the host is quarantined only if this confirms it.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="golden_outcome")
@@ -39,33 +41,11 @@ class GoldenOutcome(models.Model):
                 condition=Q(verdict__in=GoldenVerdict.values), name="golden_verdict_known"
             ),
             models.CheckConstraint(
-                condition=Q(is_reference=False) | Q(verdict__in=["learning", "steady"]),
+                condition=Q(is_reference=False)
+                | Q(verdict__in=["learning", "steady", "slow drift"]),
                 name="golden_reference_was_steady",
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.verdict} at {self.at:%Y-%m-%d %H:%M}"
-
-
-class Calibration(models.Model):
-    """The noise floor of a host, from a commit that was measured against itself.
-
-    `readings`: case key → metric key → {"pairs", "sigma", "low", "high", "mean", "mean_low",
-    "mean_high", "excluded"} as `stats.noise.Noise` has them. If it is empty, `message` says why.
-    """
-
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="calibration")
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="calibrations")
-    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="calibrations")
-    commit = models.ForeignKey(Commit, on_delete=models.PROTECT, related_name="+")
-    epoch = models.PositiveIntegerField(help_text="Changes of the host that came before.")
-    readings = models.JSONField(default=dict)
-    message = models.TextField(blank=True)
-    at = models.DateTimeField()
-
-    class Meta:
-        indexes = [models.Index(fields=["host", "-at"], name="calibration_by_host")]
-
-    def __str__(self) -> str:
-        return f"{self.host} with {self.benchmark} at {self.at:%Y-%m-%d %H:%M}"

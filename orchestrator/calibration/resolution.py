@@ -9,7 +9,6 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.calibration.earlier_runs import load_earlier_noise
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     count_needed_rounds,
     load_newest_calibration,
@@ -18,6 +17,7 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
 from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.results.models import Calibration
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.stats.noise import Noise

@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.calibration.build_noise import load_calibrated_build_noise
-from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.results.models import Calibration
 from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import (

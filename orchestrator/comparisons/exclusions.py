@@ -120,7 +120,7 @@ def _read_trials(trials: QuerySet[Trial], versions: Mapping[int, int]) -> list[F
             commit=commit,
             place=CaseOnHost(str(host or job_host), case),
             block=hash_block(job, number),
-            outcome=_classify_trial(state, validity, reasons),
+            outcome=classify_trial(state, validity, reasons),
             version=versions[variant],
             reasons=reasons,
         )
@@ -128,7 +128,8 @@ def _read_trials(trials: QuerySet[Trial], versions: Mapping[int, int]) -> list[F
     ]
 
 
-def _classify_trial(state: str, validity: str, reasons: Sequence[str]) -> Outcome:
+def classify_trial(state: str, validity: str, reasons: Sequence[str]) -> Outcome:
+    """Return how an ended trial counts; `reasons` are those of its row."""
     codes = [parse_code(reason) for reason in reasons]
     if state == TrialState.FAILED:
         return classify_failure(codes[0] if codes else "")

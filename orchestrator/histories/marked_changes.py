@@ -17,7 +17,7 @@ SHIFTS = """
         id, commit_id, kind, state, change, low, high, regressed, confirmed_change, message))
     FROM results_changepoint
     WHERE series_id = series.id AND state <> 'superseded'
-        AND (seen OR state IN ('confirmed', 'confirming'))
+        AND (seen OR state IN ('confirmed', 'small', 'confirming'))
 ), (
     SELECT jsonb_build_array(commit_id, reason) FROM results_baseline
     WHERE series_id = series.id OR case_id = series.case_id ORDER BY id DESC LIMIT 1

@@ -25,6 +25,8 @@ from orchestrator.regressions.bisection_answers import (
     compute_chances,
     count_step_blocks,
     load_effect,
+    read_partial_level,
+    read_share,
 )
 from orchestrator.regressions.change_points import add_revision
 from orchestrator.regressions.commit_paths import (
@@ -49,6 +51,7 @@ from orchestrator.stats.bisection import (
     find_credible_range,
     read_answer,
 )
+from orchestrator.stats.culprit_share import Blame, CulpritShare, PartialLevel
 
 logger = logging.getLogger(__name__)
 
@@ -149,11 +152,19 @@ def _ingest_answer(search: Bisection, run: Run) -> None:
 
 def _continue_bisection(search: Bisection, now: datetime) -> None:
     row = search.change_point
-    step = choose_next_step(search)
-    if isinstance(step, Culprit):
-        _end_bisection(search, step)
+    partial = read_partial_level(search)
+    if partial is not None:
+        _finish_bisection(search, BisectionState.PART, _describe_partial(search, partial))
         return
-    if len(search.answers) >= count_most_steps(len(search.path)):
+    step = choose_next_step(search)
+    is_exhausted = len(search.answers) >= count_most_steps(len(search.path))
+    if isinstance(step, Culprit):
+        again = None if is_exhausted else _find_unclear_commit(search, step)
+        if again is None:
+            _end_bisection(search, step)
+            return
+        step = NextMeasurement(index=again)
+    if is_exhausted:
         span = find_credible_range(compute_chances(search))
         _finish_bisection(
             search,
@@ -173,6 +184,15 @@ def _continue_bisection(search: Bisection, now: datetime) -> None:
         search.message = f"waits: today's {minutes} minutes of machine time are used up"
     else:
         _start_step(search, step, compute_left_s(project, now))
+
+
+def _find_unclear_commit(search: Bisection, culprit: Culprit) -> int | None:
+    """Return the commit to measure again to decide whether the culprit has all of the change."""
+    if culprit.first != culprit.last:
+        return None
+    share = read_share(search, culprit)
+    is_buildable = share.weakest is not None and share.weakest not in search.unbuildable
+    return share.weakest if share.blame is Blame.OPEN and is_buildable else None
 
 
 def _start_step(search: Bisection, step: NextMeasurement, budget_s: float) -> None:
@@ -209,6 +229,10 @@ def _end_bisection(search: Bisection, culprit: Culprit) -> None:
         )
         return
     commit = load_path_commits(row, [search.path[culprit.first]])[0]
+    share = read_share(search, culprit)
+    if share.blame is not Blame.ALL:
+        _finish_bisection(search, BisectionState.PART, _describe_part(commit, share))
+        return
     _finish_bisection(
         search,
         BisectionState.FOUND,
@@ -225,6 +249,21 @@ def _end_bisection(search: Bisection, culprit: Culprit) -> None:
         row.save()
         return
     _name_culprit(row, commit)
+
+
+def _describe_partial(search: Bisection, partial: PartialLevel) -> str:
+    low, high = (format_percent(each, digits=2) for each in partial.interval)
+    return (
+        f"{search.path[partial.index][:10]} has {low} to {high} of the change: a part comes with "
+        "it or before it, and the rest after it"
+    )
+
+
+def _describe_part(commit: Commit, share: CulpritShare) -> str:
+    low, high = (format_percent(each, digits=2) for each in share.interval)
+    if share.blame is Blame.OPEN:
+        return f"{commit.short_sha} has {low} to {high} of the change; a part may be elsewhere"
+    return f"{commit.short_sha} has {low} to {high} of the change; the rest is in other commits"
 
 
 def _name_culprit(row: ChangePoint, commit: Commit) -> None:

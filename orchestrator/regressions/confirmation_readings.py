@@ -10,12 +10,19 @@ from orchestrator.results.models import Series
 from orchestrator.runs.models import Build, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, BuildState, TrialState
 from orchestrator.runs.trial_builds import number_build
-from orchestrator.stats.comparison import Comparison, compare_blocks
+from orchestrator.stats.alpha_spending import Spending
+from orchestrator.stats.comparison import ALPHA, Comparison, compare_blocks
 from orchestrator.stats.order_effect import find_order
 
 
-def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
-    """Compare the run's two commits in one series; None if they share no block."""
+def read_confirmation_run(
+    run: Run, series: Series, spending: Spending | None = None
+) -> Comparison | None:
+    """Compare the run's two commits in one series; None if they share no block.
+
+    Without `spending` it is a comparison on its own.
+    """
+    spending = spending or Spending()
     info = find_metric(series.metric.key)
     blocks = _load_blocks(run, series)
     if info is None or not blocks:
@@ -27,6 +34,8 @@ def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
         margin=info.margin,
         orders=[find_order(block[0].place, block[1].place) for block in blocks],
         builds=[(2 * block[0].build + 1, 2 * block[1].build + 2) for block in blocks],
+        alpha=min(ALPHA, spending.alpha),
+        equivalence_alpha=spending.equivalence_alpha,
     )
 
 

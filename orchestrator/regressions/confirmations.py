@@ -20,14 +20,13 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
 from orchestrator.fleet.models import HostTransport
 from orchestrator.regressions.change_points import add_revision, change_for
-from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.regressions.confirmation_runs import (
     CASES_LENGTH,
     TooLittleTimeError,
     build_cases_expression,
     start_run,
 )
-from orchestrator.regressions.confirmation_verdicts import is_answered, store_outcome
+from orchestrator.regressions.confirmation_verdicts import is_answered, store_own_outcome
 from orchestrator.regressions.machine_time import compute_left_s, is_at_it
 from orchestrator.regressions.pending_backfills import is_backfilled
 from orchestrator.results.models import ChangePoint, ChangeState
@@ -87,9 +86,7 @@ def judge(change_id: UUID) -> None:
         )
         if row is None or row.run is None:
             return
-        outcome = read_confirmation_run(row.run, row.series)
-        if outcome is not None and outcome.change is not None:
-            store_outcome(row, outcome)
+        if store_own_outcome(row):
             return
         _reopen_unmeasured(row, row.run)
         add_revision(row, row.message)

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -13,7 +14,11 @@ LEAST_TRIALS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePoint:
-    """The one point that represents a commit; `commit` is the id of its row."""
+    """The one point that represents a commit; `commit` is the id of its row.
+
+    `squares`: the sum of squares of the logs of its trials around their mean; None if a value has
+    no logarithm.
+    """
 
     commit: int
     position: int
@@ -21,6 +26,7 @@ class LinePoint:
     configuration: int
     trials: int
     value: float
+    squares: float | None = None
 
 
 def load_main_line(series: int, *, most: int, since: int | None = None) -> list[LinePoint]:
@@ -36,7 +42,7 @@ def load_main_line(series: int, *, most: int, since: int | None = None) -> list[
     if since is not None:
         rows = rows.filter(position__gte=since)
     newest = rows.order_by("-position").values_list(
-        "commit_id", "position", "epoch", "configuration", "trials", "mean", "mean_log"
+        "commit_id", "position", "epoch", "configuration", "trials", "mean", "mean_log", "values"
     )[:most]
     table = list(newest)
     if not table:
@@ -50,6 +56,7 @@ def load_main_line(series: int, *, most: int, since: int | None = None) -> list[
             configuration=row[3],
             trials=row[4],
             value=row[5] if row[6] is None else math.exp(row[6]),
+            squares=_sum_squares(row[7]),
         )
         for row in table
         if row[5] is not None and row[4] >= enough
@@ -77,3 +84,12 @@ def _select_one_per_commit(points: list[LinePoint]) -> list[LinePoint]:
         if same is not None or ends[now] < position:
             line.append(same or choice[0])
     return line
+
+
+def _sum_squares(values: Sequence[float]) -> float | None:
+    """Return the sum of squares of the logs around their mean; None if one does not exist."""
+    if min(values, default=0.0) <= 0:
+        return None
+    logs = [math.log(value) for value in values]
+    centre = math.fsum(logs) / len(logs)
+    return math.fsum((each - centre) ** 2 for each in logs)

@@ -5,9 +5,11 @@ analyses their series in one transaction: if a worker dies, the next one finds t
 """
 
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from statistics import median
 
 from django.db import OperationalError, transaction
 from django.db.models import Count, F, Q, QuerySet
@@ -25,8 +27,11 @@ from orchestrator.regressions.change_points import load_series_baselines
 from orchestrator.regressions.main_line import LinePoint, load_main_line
 from orchestrator.regressions.pending_backfills import load_pending_positions
 from orchestrator.regressions.revision import store_changes
+from orchestrator.regressions.trial_noise import load_trial_noise
 from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Point, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
+from orchestrator.stats.confirmation import SEARCHED_SHARE
+from orchestrator.stats.precision import estimate_errors
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +47,9 @@ POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
 EDGE = 20
 #: A change needs three points on each side.
 LEAST_POINTS = 6
-#: The smallest change that is searched for.
+#: The least noise between the points of a series, as a share.
+LEAST_NOISE = 0.005
+#: The smallest change that is searched for, if the metric is not known any more.
 LEAST_CHANGE = 0.02
 
 
@@ -142,10 +149,14 @@ def _detect_in_series(series: Series, most: int, *, since: int | None, is_old: b
     line = load_main_line(series.pk, most=most, since=since)
     sure_from = line[EDGE].position if len(line) >= most else None
     info = find_metric(series.metric.key)
+    trials = [point.trials for point in line]
+    least_trial_noise = load_trial_noise(series)
     scan = find_changes(
         [point.value for point in line],
+        errors=estimate_errors(trials, [point.squares for point in line], least=least_trial_noise),
         lower_is_better=info is None or info.better == "lower",
-        least=LEAST_CHANGE,
+        floor=max(LEAST_NOISE, least_trial_noise / math.sqrt(median(trials) if trials else 1)),
+        least=info.margin * SEARCHED_SHARE if info is not None else LEAST_CHANGE,
         breaks=find_breaks(line),
     )
     pending = load_pending_positions(series.benchmark_id, series.host, [series.case_id])

@@ -197,7 +197,7 @@ def _cancel_runs(member: Member, benchmarks: Iterable[int]) -> None:
 def _list_dependents(benchmarks: list[int]) -> list[DependentCount]:
     runs = Run.objects.filter(definition__benchmark__in=benchmarks)
     points = Point.objects.filter(series__benchmark__in=benchmarks)[: MOST_COUNTED + 1].count()
-    alerts = ChangePoint.objects.filter(series__benchmark__in=benchmarks, alerts__state="open")
+    alerts = Benchmark.with_deleted.filter(pk__in=benchmarks, alerts__state="open")
     schedules = Schedule.objects.filter(benchmark__in=benchmarks).order_by("name")
     reports = SavedReport.objects.filter(benchmark__in=benchmarks).order_by("title")
     golden = GoldenCheck.objects.filter(benchmark__in=benchmarks).order_by("host__name")

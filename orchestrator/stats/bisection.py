@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.stats.comparison import CONFIDENCE, Comparison
-from orchestrator.stats.summary import compute_t_quantile
+from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.confirmation import compute_standard_error
 
 #: Limits for the blocks of a step. The fewest are two for each of ENOUGH_BUILDS builds.
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 20
@@ -25,8 +25,6 @@ SURE = 0.975
 #: The probability that even clear answers about a commit are wrong, however many there are.
 WRONG = 0.005
 _MOST_EVIDENCE = math.log((1 - WRONG) / WRONG)
-#: For a confirmation run whose interval is known but whose blocks are not.
-USUAL_BLOCKS = 10
 #: A search ends after this many steps more than twice those of a search without noise.
 _SPARE_STEPS = 6
 
@@ -70,22 +68,15 @@ class Culprit:
     probability: float
 
 
-def read_effect(change: float, low: float, high: float) -> tuple[float, float]:
-    """Return ln(1 + change) with its standard error, from a change with its interval."""
-    reach = (math.log1p(high) - math.log1p(low)) / 2
-    return math.log1p(change), reach / compute_t_quantile(CONFIDENCE, USUAL_BLOCKS - 1)
-
-
 def read_answer(index: int, comparison: Comparison) -> Answer | None:
     """Return the comparison of a commit with the last good one; None if it has no result."""
-    change, low, high = comparison.change, comparison.low, comparison.high
-    if change is None or low is None or high is None or comparison.degrees is None:
+    change, error = comparison.change, compute_standard_error(comparison)
+    if change is None or error is None or comparison.degrees is None:
         return None
-    reach = (math.log1p(high) - math.log1p(low)) / 2
     return Answer(
         index=index,
         difference=math.log1p(change),
-        error=reach / compute_t_quantile(comparison.confidence, comparison.degrees),
+        error=error,
         blocks=comparison.blocks,
         degrees=comparison.degrees,
     )
@@ -146,13 +137,13 @@ def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
     return _compute_evidence(answer, effect, effect_error) > 0
 
 
-def compute_step_blocks(effect: float, effect_error: float) -> int:
-    """Return the number of blocks for a step, from the effect in USUAL_BLOCKS blocks.
+def compute_step_blocks(effect: float, effect_error: float, blocks: int) -> int:
+    """Return the number of blocks for a step; `blocks` measured the effect with its error.
 
     Half the effect, the threshold between presence and absence, is then three standard errors, so a
     step is wrong about once in 700.
     """
-    one_block = effect_error * math.sqrt(USUAL_BLOCKS)
+    one_block = effect_error * math.sqrt(blocks)
     if effect == 0:
         return MOST_BLOCKS
     needed = math.ceil((6 * one_block / effect) ** 2)

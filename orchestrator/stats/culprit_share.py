@@ -77,7 +77,7 @@ def find_partial_level(
         own = [answer for answer in answers if answer.index == index]
         mean, error = _pool_answers(own)
         share = mean / effect
-        degrees = sum(max(1, answer.blocks - 2) for answer in own)
+        degrees = sum(answer.degrees for answer in own)
         reach = compute_t_quantile(_CONFIDENCE, degrees) * (
             math.hypot(error, share * effect_error) / abs(effect)
         )

@@ -21,7 +21,6 @@ from orchestrator.stats.bisection import (
     count_most_steps,
     plan_step,
     read_answer,
-    read_effect,
 )
 from orchestrator.stats.build_noise import BuildNoise, estimate_build_noise
 from orchestrator.stats.build_variance import ENOUGH_BUILDS
@@ -184,8 +183,9 @@ def _search(
 
     The other results are the number of steps, and the blocks of each.
     """
-    effect, error = _confirm(rng, each)
-    blocks = compute_step_blocks(effect, error)
+    confirmed = _confirm(rng, each)
+    effect, error = confirmed.difference, confirmed.error
+    blocks = compute_step_blocks(effect, error, confirmed.blocks)
     answers: list[Answer] = []
     most = count_most_steps(COMMITS)
     for steps in range(most + 1):
@@ -201,17 +201,15 @@ def _search(
     return None, most, blocks
 
 
-def _confirm(rng: np.random.Generator, each: Variation) -> tuple[float, float]:
-    """Return the effect, with its error, of a confirmation run that found a regression."""
+def _confirm(rng: np.random.Generator, each: Variation) -> Answer:
+    """Return the measurement of a confirmation run that found a regression."""
     for _ in range(_MOST_CONFIRMATIONS):
         for rounds in INTERIM_BLOCKS:
             found = compare_builds(rng, each, math.log1p(CHANGE), rounds=rounds, interim=True)
             if found.verdict is Verdict.REGRESSED:
-                change, low, high = found.change, found.low, found.high
-                assert change is not None
-                assert low is not None
-                assert high is not None
-                return read_effect(change, low, high)
+                answer = read_answer(0, found)
+                assert answer is not None, "all blocks have values"
+                return answer
     raise ValueError(f"a change of {CHANGE} is never confirmed with {each}")
 
 

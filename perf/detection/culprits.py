@@ -71,7 +71,7 @@ def bisect(rng: np.random.Generator, levels: NDArray[np.float64]) -> tuple[int |
     sigma = compute_block_sigma(NOISE)
     whole = _measure_commit(rng, len(levels) - 1, levels, CONFIRMED_BLOCKS, sigma)
     effect, effect_error = whole.difference, whole.error
-    blocks = compute_step_blocks(whole)
+    blocks = compute_step_blocks(effect, effect_error, whole.blocks)
     answers: list[Answer] = []
     while True:
         partial = find_partial_level(answers, effect=effect, effect_error=effect_error)
@@ -101,4 +101,5 @@ def _measure_commit(
         difference=float(logs.mean()),
         error=float(logs.std(ddof=1)) / math.sqrt(blocks),
         blocks=blocks,
+        degrees=blocks - 1,
     )

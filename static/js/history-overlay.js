@@ -5,6 +5,13 @@ import { lowerBound } from "./history-data.js";
 import { formatChange } from "./numbers.js";
 
 const FLAG = 11;
+// What the label of a change point says about its state.
+const STATES = {
+  confirmed: " confirmed",
+  small: " confirmed, small",
+  refuted: " refuted",
+  dismissed: " dismissed",
+};
 
 // Whether the vertical axis does not begin at zero; an axis of changes has no beginning.
 export function isCut(chart) {
@@ -43,12 +50,12 @@ export function verticalLines(chart) {
         label: "new baseline",
       });
     for (const each of data.changes) {
-      const state =
-        { refuted: " refuted", dismissed: " dismissed", confirmed: " confirmed" }[each.state] ?? "";
+      const state = STATES[each.state] ?? "";
+      const isReal = each.state === "confirmed" || each.state === "small";
       const isClosed = each.state === "refuted" || each.state === "dismissed";
       found.push({
         x: data.rank[each.at] - 0.5,
-        dash: each.kind === "alert" || each.state === "confirmed" ? [] : [6, 4],
+        dash: each.kind === "alert" || isReal ? [] : [6, 4],
         width: 2,
         ink: isClosed ? ink.muted : each.regressed ? ink.bad : ink.good,
         label: `${each.regressed ? "▼" : "▲"} ${formatChange(each.change)}${state}`,

@@ -59,7 +59,11 @@ function pointAt(rank) {
 }
 
 // States of a change point whose name says less than these words.
-const STATES = { open: "not confirmed", confirming: "being measured again" };
+const STATES = {
+  open: "not confirmed",
+  confirming: "being measured again",
+  small: "confirmed, small",
+};
 
 // A point of a line in one line of text.
 function describePoint(line, index) {

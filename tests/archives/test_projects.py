@@ -151,7 +151,8 @@ def test_a_project_export_has_all_kinds_of_rows_and_no_secret(
                      "interim_analyses.jsonl",
                      "baselines.jsonl",
                      "point_histograms.jsonl", "point_histograms.bin", "removals.jsonl",
-                     "retention.jsonl", "golden_outcomes.jsonl", "build_noises.jsonl"}  # fmt: skip
+                     "retention.jsonl", "golden_outcomes.jsonl", "build_noises.jsonl",
+                     "runs_of_alerts.jsonl"}  # fmt: skip
     assert all({"sealed_secret", "tls", "claim"}.isdisjoint(job) for job in jobs)
     with connection.cursor() as cursor:
         query = "SELECT password FROM accounts_user UNION SELECT digest FROM accounts_apitoken"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
+from orchestrator.results.models import Calibration
 from tests.support.factories import make_local_host, make_run, noise
 from tests.support.world import World
 

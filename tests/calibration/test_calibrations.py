@@ -10,7 +10,6 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.calibration.calibrations import judge_calibration, judge_calibrations
 from orchestrator.calibration.forecasts import forecast_resolution, format_forecast
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.resolution import estimate_resolution
 from orchestrator.calibration.sensitivity import (
     Sensitivity,
@@ -21,7 +20,7 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.results.models import HostBuildNoise
+from orchestrator.results.models import Calibration, HostBuildNoise
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run

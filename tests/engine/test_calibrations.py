@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.calibration.calibrations import judge_calibration
-from orchestrator.calibration.models import Calibration
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Trial
 from tests.support.engine import Engine, server

@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from orchestrator.benchmarks.models import Commit
+from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.regressions import segmentation as change_search
 from orchestrator.regressions.change_points import (
@@ -16,9 +17,21 @@ from orchestrator.regressions.change_points import (
     store_baseline,
 )
 from orchestrator.regressions.segmentation import detect_next_series
-from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState, SeriesDetection
+from orchestrator.results.models import (
+    Calibration,
+    ChangedSeries,
+    ChangePoint,
+    ChangeState,
+    SeriesDetection,
+)
 from tests.support.commit_lines import Line, make_line
-from tests.support.factories import MIXED_LOOPS, Personas, make_definition, store_cases
+from tests.support.factories import (
+    MIXED_LOOPS,
+    Personas,
+    make_definition,
+    make_run,
+    store_cases,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +54,35 @@ def test_a_step_is_found_where_it_is(line: Line) -> None:
     look = SeriesDetection.objects.get(pk=change_point.series_id)
     assert look.points == 40
     assert not look.unstable
+
+
+def test_a_calibrated_host_has_at_least_its_calibrated_noise(line: Line) -> None:
+    """The points of this series look quiet, but trials of the host differ by 20 %."""
+    run = make_run(line.member, [line.commits[0].sha])
+    calibration = {
+        "host": line.host,
+        "benchmark": line.benchmark,
+        "commit": line.commits[0],
+        "readings": {line.cases[0].key: {"requests.rate": {"sigma": 0.2 * 2**0.5}}},
+        "at": utc_now(),
+    }
+    Calibration.objects.create(run=run, epoch=0, **calibration)
+    line.step(until=40, at=25, change=-0.08)
+    assert line.detect() == []
+    Calibration.objects.all().delete()
+    Calibration.objects.create(run=run, epoch=1, **calibration)
+    line.measure({40: 920.0}, seed=2)
+    assert len(line.detect()) == 1, "that of another epoch does not count"
+
+
+def test_the_smallest_change_follows_the_margin(line: Line) -> None:
+    """The margin of p99 is 5 %, and that of the rate 3 %."""
+    for metric, certain in (("requests.rate", 1), ("latency.p99", 0)):
+        values = {place: 1.027 if place >= 20 else 1.0 for place in range(40)}
+        line.measure(values, metric=metric, seed=3)
+        series = line.series(metric=metric)
+        change_search._detect_in_series(series, 250, since=None, is_old=False)
+        assert series.change_points.count() == certain, metric
 
 
 def test_an_improvement_is_a_change_point(line: Line) -> None:

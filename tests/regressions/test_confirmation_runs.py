@@ -12,8 +12,10 @@ from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.regressions import bisections, confirmations
+from orchestrator.regressions.bisection_answers import count_step_blocks, load_effect
 from orchestrator.regressions.change_points import dismiss
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
+from orchestrator.regressions.confirmation_verdicts import iterate_outcomes
 from orchestrator.results.models import Bisection, ChangePoint, Point
 from orchestrator.retention.deletions import delete_benchmark, restore_benchmark
 from orchestrator.runs.models import Build, Job, Run, Trial
@@ -91,7 +93,8 @@ def test_only_affected_cases_are_measured(personas: Personas, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("change", "state", "words"),
-    [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "the two measure the same"),
+    [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "smaller than −8."),
+     (-0.02, "small", "confirmed, but not beyond the margin: −2.0 %"),
      (0.08, "refuted", "the other direction")],
 )  # fmt: skip
 def test_the_confirmation_run_decides(line: Line, change: float, state: str, words: str) -> None:
@@ -100,6 +103,61 @@ def test_the_confirmation_run_decides(line: Line, change: float, state: str, wor
     assert words in change_point.message
     assert change_point.confirmed_change == pytest.approx(change, abs=0.01)
     assert change_point.run is not None
+    assert change_point.confirmed_blocks is not None
+    assert change_point.confirmed_blocks >= 5
+    assert change_point.confirmed_error is not None
+
+
+def test_a_change_that_is_real_but_small_is_not_searched_for_a_culprit(line: Line) -> None:
+    change_point = confirmed(line, suspected(line), truth(line, 25, -0.02))
+    bisections.advance_bisections(utc_now())
+    assert (change_point.state, change_point.final) == ("small", False)
+    assert not Bisection.objects.exists()
+
+
+def test_a_bisection_uses_the_error_of_its_confirmation_run(line: Line) -> None:
+    change_point = confirmed(line, suspected(line), truth(line, 25, -0.08))
+    assert change_point.run is not None
+    comparison = read_confirmation_run(change_point.run, change_point.series)
+    assert comparison is not None
+    answer = read_answer(0, comparison)
+    assert answer is not None
+    assert load_effect(change_point) == pytest.approx((answer.difference, answer.error))
+    ChangePoint.objects.update(confirmed_error=0.02, confirmed_blocks=5)
+    few = count_step_blocks(ChangePoint.objects.get())
+    ChangePoint.objects.update(confirmed_blocks=7)
+    assert count_step_blocks(ChangePoint.objects.get()) > few
+
+
+def test_a_commit_with_half_of_the_change_is_not_the_culprit(line: Line) -> None:
+    """Commits 26 and 28 have half of the change each."""
+    change = suspected(line)
+    halves = truth(line, 28)
+    for place in (26, 27):
+        halves[line.commits[place].sha] = 960.0
+    follow(line, halves)
+    change.refresh_from_db()
+    search = Bisection.objects.get()
+    assert (change.state, change.culprit, search.state) == ("confirmed", None, "part")
+    named = next(c for c in line.commits[25:29] if search.message.startswith(c.short_sha))
+    assert named in (line.commits[26], line.commits[27])
+    assert "of the change: a part comes with it or before it, and the rest after" in search.message
+    assert len(search.answers) <= 3
+
+
+def test_each_earlier_confirmation_run_makes_the_next_answer_harder(line: Line) -> None:
+    """A change at which several runs failed is not confirmed by the luck of one more."""
+    change_point = confirmed(line, suspected(line), truth(line, 25, 0.0))
+    for change in (-0.002, 0.001):
+        confirmations.confirm_now(member=line.member, change_id=change_point.pk)
+        line.answer_confirmation_runs(truth(line, 25, change))
+        confirmations.advance_confirmations(utc_now())
+    change_point.refresh_from_db()
+    assert (change_point.state, change_point.confirmation_runs) == ("refuted", 3)
+    outcomes = list(iterate_outcomes(change_point))
+    assert [outcome.spending.runs for outcome in outcomes] == [1, 2, 3]
+    assert outcomes[-1].run == change_point.run
+    assert outcomes[0].spending.alpha > 50 * outcomes[2].spending.alpha / 3
 
 
 def test_a_confirmation_run_separates_the_order_effect(line: Line) -> None:

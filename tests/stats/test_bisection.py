@@ -134,10 +134,10 @@ def test_the_same_answer_twice_weighs_more() -> None:
 
 
 def test_the_number_of_blocks_follows_from_the_noise() -> None:
-    assert compute_step_blocks(1.0, 0.01) == FEWEST_BLOCKS == 2 * ENOUGH_BUILDS
-    assert compute_step_blocks(0.05, 0.01) == 15
-    assert compute_step_blocks(-0.05, 0.01) == 15
-    assert compute_step_blocks(0.02, 0.02) == compute_step_blocks(0.0, 0.02) == 20
+    assert compute_step_blocks(1.0, 0.01, 10) == FEWEST_BLOCKS == 2 * ENOUGH_BUILDS
+    assert compute_step_blocks(0.05, 0.01, 10) == 15
+    assert compute_step_blocks(-0.05, 0.01, 10) == 15
+    assert compute_step_blocks(0.02, 0.02, 10) == compute_step_blocks(0.0, 0.02, 10) == 20
 
 
 def test_no_single_result_is_a_proof() -> None:

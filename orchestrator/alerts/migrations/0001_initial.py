@@ -12,6 +12,7 @@ class Migration(migrations.Migration):
         ("accounts", "0002_initial"),
         ("benchmarks", "0001_initial"),
         ("results", "0001_initial"),
+        ("runs", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -224,8 +225,55 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("regression", "Regression"),
+                            ("small_changes", "Small changes together"),
+                            ("broken", "Broken commit"),
+                        ],
+                        default="regression",
+                        max_length=13,
+                    ),
+                ),
+                ("branch", models.CharField(blank=True, max_length=200)),
+                (
+                    "broken_cases",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("summary", models.TextField(blank=True)),
+                ("total_change", models.FloatField(blank=True, null=True)),
+                ("total_low", models.FloatField(blank=True, null=True)),
+                ("total_high", models.FloatField(blank=True, null=True)),
+                (
+                    "benchmark",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="alerts",
+                        to="benchmarks.benchmark",
+                    ),
+                ),
+                (
+                    "commit",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="benchmarks.commit",
+                    ),
+                ),
+                ("runs", models.ManyToManyField(related_name="alerts", to="runs.run")),
+                (
                     "change_point",
                     models.ForeignKey(
+                        blank=True,
+                        null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",
                         to="results.changepoint",
@@ -307,6 +355,21 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="alert_silenced_until_then",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("change_point", None),
+                                ("commit__isnull", False),
+                                ("kind", "broken"),
+                            ),
+                            models.Q(
+                                ("change_point__isnull", False),
+                                ("kind__in", ["regression", "small_changes"]),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="alert_has_its_subject",
                     ),
                 ],
             },

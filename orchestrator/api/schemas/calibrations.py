@@ -9,9 +9,9 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, build_commit_out
 from orchestrator.api.schemas.comparisons import ValidityIssueOut, build_validity_issues_out
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import Sensitivity, list_sensitivities
 from orchestrator.measurements.validity_issues import RunValidity
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import (
     DEFAULT_PAIRS,
     MAX_PAIRS,

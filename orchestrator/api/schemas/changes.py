@@ -7,8 +7,8 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import AwareDatetime, BaseModel, ConfigDict, StringConstraints, model_validator
 
-from orchestrator.alerts.models import Alert, AlertState
-from orchestrator.alerts.selectors import load_bisections
+from orchestrator.alerts.models import Alert, AlertKind, AlertState
+from orchestrator.alerts.selectors import load_bisections, load_broken_cases
 from orchestrator.alerts.services import MAX_NOTE
 from orchestrator.api.schemas.common import (
     CaseOut,
@@ -100,12 +100,25 @@ class DoneOut(Schema):
 
 
 class AlertOut(Schema):
-    """`confirmed`: a confirmation run confirmed the alert. The first of `change_points` has the
+    """`kind`: `regression`; `small_changes`: confirmed changes within the margin that add up to
+    `total_change` with its 95 % `total_interval`; or `broken`: `commit` of `branch` fails in
+    `broken_cases` (labels), as `runs` showed. `summary` says it in words, for the last two.
+    `confirmed`: a confirmation run confirmed the alert. The first of `change_points` has the
     clearest change; `bisections` search for the commit that caused it. `silenced_until`: when the
     alert opens again automatically. `fixed_by`: the later commit that restored the level. `log`:
     actions on the alert."""
 
     id: UUID
+    kind: AlertKind
+    project: str
+    benchmark: str
+    summary: str
+    total_change: float | None
+    total_interval: tuple[float, float] | None
+    commit: CommitOut | None
+    branch: str | None
+    broken_cases: list[str]
+    runs: list[UUID]
     state: AlertState
     confirmed: bool
     assignee: str | None
@@ -240,10 +253,22 @@ def build_change_point_out(row: Any) -> ChangePointOut:
 
 
 def build_alert_out(alert: Alert) -> AlertOut:
-    lead = alert.change_point
-    rows = sorted(alert.change_points.all(), key=lambda row: row.pk != lead.pk)
+    rows = sorted(alert.change_points.all(), key=lambda row: row.pk != alert.change_point_id)
+    total_interval = None
+    if alert.total_low is not None and alert.total_high is not None:
+        total_interval = (alert.total_low, alert.total_high)
     return AlertOut(
         id=alert.pk,
+        kind=AlertKind(alert.kind),
+        project=alert.benchmark.project.slug,
+        benchmark=alert.benchmark.slug,
+        summary=alert.summary,
+        total_change=alert.total_change,
+        total_interval=total_interval,
+        commit=build_commit_out(alert.commit) if alert.commit else None,
+        branch=alert.branch or None,
+        broken_cases=[case.label for case in load_broken_cases(alert)],
+        runs=[run.pk for run in alert.runs.all()],
         state=AlertState(alert.state),
         confirmed=alert.confirmed,
         assignee=alert.assignee.get_username() if alert.assignee else None,

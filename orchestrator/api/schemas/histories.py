@@ -14,7 +14,7 @@ from orchestrator.histories.reports import History, HistoryPoint
 
 class ShiftOut(Schema):
     """At this point the level of the series changes by `change` (a share) with its 95 % interval.
-    `kind`: alert or candidate; `state`: open, confirming, confirmed, refuted or dismissed;
+    `kind`: alert or candidate; `state`: open, confirming, confirmed, small, refuted or dismissed;
     `confirmed_change`: the result of the confirmation run."""
 
     id: UUID

@@ -12,7 +12,7 @@ from django.db.models import Field, ForeignKey, Model, Q, QuerySet
 
 from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
-from orchestrator.calibration.models import Calibration, GoldenOutcome
+from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.fleet.models import (
     HardwareProfile,
     Host,
@@ -27,6 +27,7 @@ from orchestrator.results.models import (
     Artifact,
     Baseline,
     Bisection,
+    Calibration,
     ChangePoint,
     Histogram,
     HostBuildNoise,
@@ -229,11 +230,17 @@ KINDS = (
         only=~Q(state="running"),
     ),
     Kind(name="annotations", model=Annotation, path="project"),
-    Kind(name="alerts", model=Alert, path="change_point__series__benchmark__project"),
+    Kind(name="alerts", model=Alert, path="benchmark__project"),
     Kind(
         name="change_points_of_alerts",
         model=Alert.change_points.through,
-        path="alert__change_point__series__benchmark__project",
+        path="alert__benchmark__project",
+    ),
+    Kind(
+        name="runs_of_alerts",
+        model=Alert.runs.through,
+        path="alert__benchmark__project",
+        run="run",
     ),
     Kind(name="golden_outcomes", model=GoldenOutcome, path=f"run__{_OF_RUN}", run="run"),
     Kind(name="calibrations", model=Calibration, path=f"run__{_OF_RUN}", run="run"),

@@ -6,66 +6,11 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("benchmarks", "0001_initial"),
         ("fleet", "0001_initial"),
-        ("results", "0001_initial"),
         ("runs", "0001_initial"),
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="Calibration",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "epoch",
-                    models.PositiveIntegerField(help_text="Changes of the host that came before."),
-                ),
-                ("readings", models.JSONField(default=dict)),
-                ("message", models.TextField(blank=True)),
-                ("at", models.DateTimeField()),
-                (
-                    "benchmark",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibrations",
-                        to="benchmarks.benchmark",
-                    ),
-                ),
-                (
-                    "commit",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="benchmarks.commit",
-                    ),
-                ),
-                (
-                    "host",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibrations",
-                        to="fleet.host",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="calibration",
-                        to="runs.run",
-                    ),
-                ),
-            ],
-            options={
-                "indexes": [models.Index(fields=["host", "-at"], name="calibration_by_host")],
-            },
-        ),
         migrations.CreateModel(
             name="GoldenOutcome",
             fields=[
@@ -81,6 +26,8 @@ class Migration(migrations.Migration):
                         choices=[
                             ("learning", "Learning"),
                             ("steady", "Steady"),
+                            ("slow drift", "Slow drift"),
+                            ("unusual", "Measured again"),
                             ("drifted", "Drifted"),
                             ("failed", "Failed"),
                             ("not judged", "Not judged"),
@@ -120,7 +67,15 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             (
                                 "verdict__in",
-                                ["learning", "steady", "drifted", "failed", "not judged"],
+                                [
+                                    "learning",
+                                    "steady",
+                                    "slow drift",
+                                    "unusual",
+                                    "drifted",
+                                    "failed",
+                                    "not judged",
+                                ],
                             )
                         ),
                         name="golden_verdict_known",
@@ -128,18 +83,12 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             ("is_reference", False),
-                            ("verdict__in", ["learning", "steady"]),
+                            ("verdict__in", ["learning", "steady", "slow drift"]),
                             _connector="OR",
                         ),
                         name="golden_reference_was_steady",
                     ),
                 ],
             },
-        ),
-        # Measured data is insert-only.
-        migrations.RunSQL(
-            "CREATE TRIGGER insert_only BEFORE UPDATE ON calibration_calibration "
-            "FOR EACH ROW EXECUTE FUNCTION pitwall_refuse_update();",
-            "DROP TRIGGER insert_only ON calibration_calibration;",
         ),
     ]

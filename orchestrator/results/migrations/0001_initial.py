@@ -10,6 +10,7 @@ from django.db import migrations, models
 INSERT_ONLY = (
     "fleet_hostsnapshot",
     "results_artifact",
+    "results_calibration",
     "results_histogram",
     "results_hostbuildnoise",
     "results_loadresult",
@@ -74,6 +75,59 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="Calibration",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "epoch",
+                    models.PositiveIntegerField(help_text="Changes of the host that came before."),
+                ),
+                ("readings", models.JSONField(default=dict)),
+                ("message", models.TextField(blank=True)),
+                ("at", models.DateTimeField()),
+                (
+                    "benchmark",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calibrations",
+                        to="benchmarks.benchmark",
+                    ),
+                ),
+                (
+                    "commit",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="benchmarks.commit",
+                    ),
+                ),
+                (
+                    "host",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calibrations",
+                        to="fleet.host",
+                    ),
+                ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="calibration",
+                        to="runs.run",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["host", "-at"], name="calibration_by_host")],
+            },
+        ),
         migrations.CreateModel(
             name="ChangedSeries",
             fields=[
@@ -645,6 +699,7 @@ class Migration(migrations.Migration):
                             ("open", "Not confirmed"),
                             ("confirming", "Being measured again"),
                             ("confirmed", "Confirmed"),
+                            ("small", "Confirmed, small"),
                             ("refuted", "Refuted"),
                             ("dismissed", "Dismissed"),
                             ("superseded", "Superseded"),
@@ -659,6 +714,8 @@ class Migration(migrations.Migration):
                 ("confirmed_change", models.FloatField(null=True)),
                 ("confirmed_low", models.FloatField(null=True)),
                 ("confirmed_high", models.FloatField(null=True)),
+                ("confirmed_blocks", models.PositiveIntegerField(null=True)),
+                ("confirmed_error", models.FloatField(null=True)),
                 ("revisions", models.JSONField(default=list)),
                 ("found_at", models.DateTimeField()),
                 ("revised_at", models.DateTimeField()),
@@ -911,6 +968,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("running", "Searching"),
                             ("found", "Found"),
+                            ("part", "Some of the effect"),
                             ("between", "Narrowed down"),
                             ("stopped", "Stopped"),
                         ],
@@ -953,7 +1011,7 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("change_point", "good"), name="bisection_once"),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("state__in", ["running", "found", "between", "stopped"])
+                            ("state__in", ["running", "found", "part", "between", "stopped"])
                         ),
                         name="bisection_state_known",
                     ),
@@ -1236,7 +1294,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="changepoint",
             index=models.Index(
-                condition=models.Q(("state__in", ["open", "confirming", "confirmed"])),
+                condition=models.Q(("state__in", ["open", "confirming", "confirmed", "small"])),
                 fields=["found_at"],
                 name="change_point_to_look_after",
             ),
@@ -1255,7 +1313,15 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     (
                         "state__in",
-                        ["open", "confirming", "confirmed", "refuted", "dismissed", "superseded"],
+                        [
+                            "open",
+                            "confirming",
+                            "confirmed",
+                            "small",
+                            "refuted",
+                            "dismissed",
+                            "superseded",
+                        ],
                     )
                 ),
                 name="change_point_state_known",

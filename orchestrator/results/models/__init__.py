@@ -2,8 +2,10 @@
 
 from orchestrator.results.models.annotations import Annotation
 from orchestrator.results.models.build_noise import HostBuildNoise
+from orchestrator.results.models.calibrations import Calibration
 from orchestrator.results.models.changes import (
     CHANGE_JUDGED,
+    CHANGE_REAL,
     Baseline,
     Bisection,
     BisectionState,
@@ -38,12 +40,14 @@ from orchestrator.results.models.trials import (
 
 __all__ = [
     "CHANGE_JUDGED",
+    "CHANGE_REAL",
     "IMPORT_ENDED",
     "Annotation",
     "Artifact",
     "Baseline",
     "Bisection",
     "BisectionState",
+    "Calibration",
     "ChangeKind",
     "ChangePoint",
     "ChangeState",

@@ -22,13 +22,16 @@ class ChangeState(models.TextChoices):
     OPEN = "open", "Not confirmed"
     CONFIRMING = "confirming", "Being measured again"
     CONFIRMED = "confirmed", "Confirmed"
+    SMALL = "small", "Confirmed, small"
     REFUTED = "refuted", "Refuted"
     DISMISSED = "dismissed", "Dismissed"
     SUPERSEDED = "superseded", "Superseded"
 
 
+#: A confirmation run proved the change. A small one is not beyond the margin, or not surely.
+CHANGE_REAL = frozenset({ChangeState.CONFIRMED, ChangeState.SMALL})
 #: Final states of a change point: a detection that no longer finds it changes nothing.
-CHANGE_JUDGED = frozenset({ChangeState.CONFIRMED, ChangeState.REFUTED, ChangeState.DISMISSED})
+CHANGE_JUDGED = CHANGE_REAL | {ChangeState.REFUTED, ChangeState.DISMISSED}
 
 
 class ChangedSeries(models.Model):
@@ -74,8 +77,9 @@ class ChangePoint(models.Model):
     `commit` is the first of the new level and `before` the last of the old one, among the measured
     commits on the main line of the default branch. `change` is the new level / the old one − 1,
     with the interval `low` to `high`. A confirmation run of the two commits (`run`) confirms or
-    refutes a suspicion; `confirmed_change` is the change that it measured. `message` is the reason
-    why there is no run; with `final` there will be none. `culprit` is the one commit that a
+    refutes a suspicion; `confirmed_change` is the change that it measured, in `confirmed_blocks`
+    blocks. `confirmed_error` is the standard error of its log. `message` is the reason why there is
+    no run; with `final` there will be none. `culprit` is the one commit that a
     bisection found, or the only candidate. `seen`: the last detection still found it. `recent`: it
     was found among the latest points, and so is news. `revisions`: {"at", "text"} of each revision.
     """
@@ -104,6 +108,8 @@ class ChangePoint(models.Model):
     confirmed_change = models.FloatField(null=True)
     confirmed_low = models.FloatField(null=True)
     confirmed_high = models.FloatField(null=True)
+    confirmed_blocks = models.PositiveIntegerField(null=True)
+    confirmed_error = models.FloatField(null=True)
     culprit = models.ForeignKey(
         Commit, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -128,7 +134,7 @@ class ChangePoint(models.Model):
         indexes = [
             models.Index(
                 fields=["found_at"],
-                condition=Q(state__in=["open", "confirming", "confirmed"]),
+                condition=Q(state__in=["open", "confirming", "confirmed", "small"]),
                 name="change_point_to_look_after",
             ),
         ]
@@ -170,6 +176,7 @@ class Baseline(models.Model):
 class BisectionState(models.TextChoices):
     RUNNING = "running", "Searching"
     FOUND = "found", "Found"
+    PART = "part", "Some of the effect"
     BETWEEN = "between", "Narrowed down"
     STOPPED = "stopped", "Stopped"
 
@@ -178,9 +185,10 @@ class Bisection(models.Model):
     """The search for the one commit that caused a confirmed change point.
 
     `path`: the hashes of the commits after the last good one (`good`), oldest first; the last of
-    them has the change. `answers`: results of runs that compared commits of the path with `good`,
-    as `stats.bisection.Answer` with the run. `unbuildable`: indexes of `path`. `run` is the current
-    step. All state is stored here, so that a restart loses nothing.
+    them has the change. With the state `part`, a commit was found, but it does not have all of the
+    change, so it is not the culprit. `answers`: results of runs that compared commits of the path
+    with `good`, as `stats.bisection.Answer` with the run. `unbuildable`: indexes of `path`. `run`
+    is the current step. All state is stored here, so that a restart loses nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

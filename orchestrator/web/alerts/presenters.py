@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from cli.pitwall.units import format_interval, format_percent
-from orchestrator.alerts.models import Alert, AlertState
+from orchestrator.alerts.models import Alert, AlertKind, AlertState
 from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
 from orchestrator.fleet.models import HostTransport
@@ -17,7 +17,13 @@ from orchestrator.histories.histories import Part, load_series_history
 from orchestrator.loadtools.metrics import PRIMARY, find_metric
 from orchestrator.regressions.bisection_answers import is_bad_answer, read_answers
 from orchestrator.regressions.commit_paths import load_path_commits
-from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
+from orchestrator.results.models import (
+    CHANGE_REAL,
+    Bisection,
+    BisectionState,
+    ChangePoint,
+    ChangeState,
+)
 from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.history_drawing import Drawing, draw_history
 
@@ -35,6 +41,7 @@ CHANGE_BADGES = {
     ChangeState.OPEN: "planned",
     ChangeState.CONFIRMING: "measuring",
     ChangeState.CONFIRMED: "failed",
+    ChangeState.SMALL: "suspect",
     ChangeState.REFUTED: "cancelled",
     ChangeState.DISMISSED: "cancelled",
     ChangeState.SUPERSEDED: "cancelled",
@@ -86,12 +93,13 @@ class ChangeView:
 class AlertView:
     """An alert with its most important change point, and the number of others.
 
-    `cause` is the commit that caused it, if it is known; `comes_from` says it in words.
+    A broken commit has no change point (`lead` is None), and is its own `cause`. `cause` is the
+    commit that caused it, if it is known; `comes_from` says it in words.
     """
 
     alert: Alert
     badge: str
-    lead: ChangeView
+    lead: ChangeView | None
     others: int
     cause: Commit | None
     comes_from: str
@@ -101,13 +109,37 @@ class AlertView:
         return str(self.alert.pk)
 
     @property
+    def title(self) -> str:
+        """Return the benchmark and what the alert is about."""
+        subject = self.lead.metric if self.lead else "broken commit"
+        return f"{self.alert.benchmark.title}: {subject}"
+
+    @property
+    def display_change(self) -> float | None:
+        """The change, or what several small ones add up to; None for a broken commit."""
+        if self.alert.total_change is not None:
+            return self.alert.total_change
+        return self.lead.display_change if self.lead else None
+
+    @property
+    def display_interval(self) -> tuple[float, float] | None:
+        if self.alert.total_low is not None and self.alert.total_high is not None:
+            return self.alert.total_low, self.alert.total_high
+        return self.lead.display_interval if self.lead else None
+
+    @property
     def verdict(self) -> str:
         """Return what changed, by how much, and whether it was confirmed, as one sentence."""
+        if self.lead is None:
+            return f"{self.alert.summary}."
         row, change = self.lead.row, self.lead.display_change
         place = f" of {row.series.case.label}" if row.series.case.label else ""
+        where = f"{self.lead.metric}{place} on {row.series.host.name}"
+        if self.alert.summary:
+            return f"{where}: {self.alert.summary}; a confirmation run confirmed each of them."
         return (
-            f"{self.lead.metric}{place} on {row.series.host.name} "
-            f"{'rose' if change > 0 else 'fell'} by {format_percent(abs(change), decimals=1)} "
+            f"{where} {'rose' if change > 0 else 'fell'} by "
+            f"{format_percent(abs(change), decimals=1)} "
             f"(95 % interval {format_interval(self.lead.display_interval)}); {self._certainty}."
         )
 
@@ -115,7 +147,8 @@ class AlertView:
     def _certainty(self) -> str:
         if self.alert.confirmed:
             return "a confirmation run confirmed it"
-        if self.lead.row.series.host.transport == HostTransport.EXTERNAL:
+        host = self.lead.row.series.host if self.lead else None
+        if host is not None and host.transport == HostTransport.EXTERNAL:
             return "not verified, because external results cannot be measured again"
         return "it is not confirmed yet"
 
@@ -156,13 +189,28 @@ def change_view(row: Any) -> ChangeView:
 
 
 def build_alert_view(alert: Alert) -> AlertView:
+    badge = ALERT_BADGES[AlertState(alert.state)]
+    if alert.change_point is None:
+        return AlertView(
+            alert=alert,
+            badge=badge,
+            lead=None,
+            others=0,
+            cause=alert.commit,
+            comes_from=alert.summary,
+        )
+    is_sum = alert.kind == AlertKind.SMALL_CHANGES
     return AlertView(
         alert=alert,
-        badge=ALERT_BADGES[AlertState(alert.state)],
-        lead=change_view(_find_headline(alert)),
+        badge=badge,
+        lead=change_view(
+            alert.change_point if is_sum else _find_headline(alert.change_point, alert)
+        ),
         others=max(0, len(alert.change_points.all()) - 1),
-        cause=find_cause(alert.change_point),
-        comes_from=describe_origin(alert.change_point, load_bisections(alert)),
+        cause=None if is_sum else find_cause(alert.change_point),
+        comes_from=alert.summary
+        if is_sum
+        else describe_origin(alert.change_point, load_bisections(alert)),
     )
 
 
@@ -187,7 +235,7 @@ def describe_origin(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     for search in reversed(searches):
         if search.state == BisectionState.RUNNING:
             return f"bisection of {len(search.path)} commits: {search.message or 'begins'}"
-        if search.state != BisectionState.FOUND:
+        if search.state not in (BisectionState.FOUND, BisectionState.PART):
             return f"bisection ended: {search.message}"
     return f"between {row.before.short_sha} and {row.commit.short_sha}"
 
@@ -260,15 +308,14 @@ def build_alert_history(alert: Alert) -> list[tuple[datetime, str]]:
         (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
         for each in alert.log
     ]
-    revisions = [
-        (datetime.fromisoformat(each["at"]), each["text"]) for each in alert.change_point.revisions
-    ]
+    known = alert.change_point.revisions if alert.change_point is not None else []
+    revisions = [(datetime.fromisoformat(each["at"]), each["text"]) for each in known]
     return sorted([*revisions, *done], key=lambda each: each[0])
 
 
-def _find_headline(alert: Alert) -> ChangePoint:
+def _find_headline(clearest: ChangePoint, alert: Alert) -> ChangePoint:
     """Return the change point of the alert's most important metric; confirmed ones first."""
-    rows = [alert.change_point, *alert.change_points.all()]
+    rows = [clearest, *alert.change_points.all()]
     return min(rows, key=_rank_change)
 
 
@@ -279,4 +326,4 @@ def _rank_change(row: ChangePoint) -> tuple[bool, int]:
 
 
 def _build_improvement_badge(row: Any) -> str:
-    return "finished" if row.state == ChangeState.CONFIRMED else CHANGE_BADGES[row.state]
+    return "finished" if row.state in CHANGE_REAL else CHANGE_BADGES[row.state]

@@ -23,6 +23,7 @@ from orchestrator.alerts.selectors import (
     load_alert,
     load_alerts,
     load_bisections,
+    load_broken_cases,
     sort_by_change,
 )
 from orchestrator.core.clock import utc_now
@@ -160,17 +161,20 @@ def _render_alert_page(
     """Show the page; an error is shown at the field that it names, otherwise at the top."""
     record = load_alert(member, alert_id)
     shown, main = build_alert_view(record), record.change_point
-    links = load_forge_links(main.series.benchmark.project)
+    links = load_forge_links(record.benchmark.project)
     context = {
         "shown": shown,
         "main": main,
-        "drawing": draw_change(shown.lead.row),
+        "drawing": draw_change(shown.lead.row) if shown.lead else None,
         "links": links,
-        "diff_url": links.build_diff_url(main.before.sha, main.commit.sha) if links else "",
+        "diff_url": links.build_diff_url(main.before.sha, main.commit.sha)
+        if links and main is not None
+        else "",
         "changes": [change_view(row) for row in record.change_points.all()],
-        "searches": [
-            build_bisection_view(record.change_point, each) for each in load_bisections(record)
-        ],
+        "searches": [build_bisection_view(main, each) for each in load_bisections(record)]
+        if main is not None
+        else [],
+        "broken_cases": load_broken_cases(record),
         "members": load_members(member),
         "problem": str(error or ""),
         "problem_field": getattr(error, "field", None) or "",

@@ -8,7 +8,6 @@ from typing import Any
 from django.urls import reverse
 
 from cli.pitwall.units import format_value
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import (
     BLOCKS,
     Sensitivity,
@@ -20,6 +19,7 @@ from orchestrator.calibration.sensitivity import (
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import load_open_calibrations
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise

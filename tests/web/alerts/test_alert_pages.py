@@ -130,8 +130,8 @@ def test_neighbouring_commits_name_the_cause(line: Line, alice: Client) -> None:
     line.step(until=41, at=26, change=-0.08)
     (row,) = line.detect()
     alert = Alert.objects.create(
-        team=line.project.team, change_point=row, confirmed=False, raised_at=utc_now(),
-        changed_at=utc_now(),
+        team=line.project.team, benchmark=line.benchmark, change_point=row, confirmed=False,
+        raised_at=utc_now(), changed_at=utc_now(),
     )  # fmt: skip
     alert.change_points.add(row)
     page = text(alice, reverse("alert", args=[alert.pk]))
@@ -156,7 +156,8 @@ def test_external_results_have_no_link_to_distributions(
     rows = line.detect()
     by_metric = {row.series.metric.key: row for row in rows}
     alert = Alert.objects.create(
-        team=line.project.team, change_point=by_metric["latency.p50"], confirmed=False,
+        team=line.project.team, benchmark=line.benchmark,
+        change_point=by_metric["latency.p50"], confirmed=False,
         raised_at=utc_now(), changed_at=utc_now(),
     )  # fmt: skip
     alert.change_points.add(*rows)
@@ -202,7 +203,8 @@ def test_alerts_are_filtered_and_changed_in_bulk(
 ) -> None:
     url, change = reverse("alerts"), reverse("alerts-change")
     other = Alert.objects.create(
-        team=alert.team, change_point=alert.change_point, confirmed=False,
+        team=alert.team, benchmark=alert.benchmark, change_point=alert.change_point,
+        confirmed=False,
         raised_at=utc_now(), changed_at=utc_now(), state="resolved",
     )  # fmt: skip
     both = {"alert": [alert.pk, other.pk], "do": "silence", "note": "holiday"}

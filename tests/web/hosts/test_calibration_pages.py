@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.calibration.calibrations import judge_calibrations
-from orchestrator.calibration.models import Calibration
 from orchestrator.fleet.models import HostChange, HostSnapshot
+from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.trial_builds import number_build

@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import advance_golden_checks
-from orchestrator.calibration.models import Calibration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
+from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
 from orchestrator.web.hosts.facts import describe_clock_offset, group_facts
 from orchestrator.web.sparklines import build_sparkline

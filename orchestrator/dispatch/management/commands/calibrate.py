@@ -11,12 +11,12 @@ from cli.pitwall.units import format_value
 from orchestrator.accounts.members import Member, build_member
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.calibration.calibrations import judge_calibration
-from orchestrator.calibration.models import Calibration
 from orchestrator.calibration.sensitivity import Sensitivity, list_sensitivities
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.models import Host
+from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import load_progress as progress_of_run
