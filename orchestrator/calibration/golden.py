@@ -10,7 +10,7 @@ from statistics import median
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from cli.pitwall.units import format_change, format_value
 from orchestrator.accounts.members import Member
@@ -31,25 +31,42 @@ from orchestrator.runs.golden import (
 )
 from orchestrator.runs.models import GoldenCheck, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, RUN_ENDED, RunState
-from orchestrator.stats.drift import MIN_EARLIER, Drift, measure_drift
+from orchestrator.stats.drift import (
+    FIRST_VALUES,
+    MIN_EARLIER,
+    REMEMBERED,
+    Drift,
+    SlowDrift,
+    measure_drift,
+    measure_slow_drift,
+)
 
 logger = logging.getLogger(__name__)
 
-#: A host is compared with its latest references only: slow ageing is not to be detected.
+#: A single value is compared with the latest references only: a slow drift has its own test.
 MAX_EARLIER = 30
 
 #: case key → metric key → value
 Readings = dict[str, dict[str, float]]
+#: Case key and metric key.
+Place = tuple[str, str]
+_AGAIN = "; it is measured again"
+#: A slow drift is reported, but the values stay references: a member decides what to do.
+_REFERENCES = frozenset({GoldenVerdict.LEARNING, GoldenVerdict.STEADY, GoldenVerdict.SLOW_DRIFT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of a golden run, in words for the host's page."""
+    """The result of a golden run, in words for the host's page.
+
+    `repeats`: it is measured again at once. A repeated run is not repeated.
+    """
 
     verdict: GoldenVerdict
     message: str
     readings: Readings = field(default_factory=dict)
     epoch: int = 0
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +110,7 @@ def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
     finding = _judge_check(check, run)
     with transaction.atomic():
         mine = GoldenCheck.objects.filter(pk=check.pk, judged=False, last_run=run)
-        if not mine.update(judged=True, message=finding.message):
+        if not mine.update(judged=True, message=finding.message, repeats=finding.repeats):
             return None
         outcome = _store(check, run, finding)
         if finding.verdict in {GoldenVerdict.FAILED, GoldenVerdict.DRIFTED}:
@@ -162,23 +179,85 @@ def _build_failed_finding(host: Host, run: Run) -> Finding:
 
 def _compare_with_references(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
     epoch = count_epoch(check.host, run)
-    earlier = _load_references(check, run, epoch)
+    outcomes = _load_comparable(check, run, epoch)
+    references = outcomes.filter(is_reference=True)
+    newest = list(references.order_by("-at")[:REMEMBERED])
+    first = list(references.order_by("at")[:FIRST_VALUES])
+    earlier = newest[:MAX_EARLIER]
+    known = _measure_drifts(readings, earlier, check.tolerance)
+    unusual = {where: drift for where, drift in known.items() if drift.drifted}
+    before = outcomes.order_by("-at").first()
+    first_try = before if before and before.verdict == GoldenVerdict.UNUSUAL else None
+    confirmed = _select_confirmed(unusual, first_try, earlier, check.tolerance)
+    repeats = bool(unusual) and first_try is None
+    slow = {} if unusual else _find_slow_drifts(readings, first, newest)
+    if not known:
+        verdict, message = GoldenVerdict.LEARNING, _describe_learning(len(earlier))
+    elif confirmed:
+        verdict, message = GoldenVerdict.DRIFTED, _describe_drift(confirmed, earlier, len(readings))
+    elif unusual:
+        message = _describe_drift(unusual, earlier, len(readings), word="unusual")
+        verdict, message = GoldenVerdict.UNUSUAL, f"{message}{_AGAIN if repeats else ''}"
+    elif slow:
+        verdict = GoldenVerdict.SLOW_DRIFT
+        message = _describe_slow_drift(slow, first, len(readings))
+    else:
+        verdict, message = GoldenVerdict.STEADY, _describe_steady(known, len(earlier))
+    return Finding(
+        verdict=verdict, message=message, readings=readings, epoch=epoch, repeats=repeats
+    )
+
+
+def _measure_drifts(
+    readings: Readings, earlier: list[GoldenOutcome], tolerance: float
+) -> dict[Place, Drift]:
+    """Return the drift of each value that has enough earlier ones."""
+    number = max(1, sum(len(values) for values in readings.values()))
     drifts = {
         (case, key): measure_drift(
-            value, _list_values(earlier, case, key), tolerance=check.tolerance
+            value, _list_values(earlier, case, key), tolerance=tolerance, values=number
         )
         for case, values in readings.items()
         for key, value in values.items()
     }
-    known = {where: drift for where, drift in drifts.items() if drift is not None}
-    drifted = {where: drift for where, drift in known.items() if drift.drifted}
-    if not known:
-        verdict, message = GoldenVerdict.LEARNING, _describe_learning(len(earlier))
-    elif drifted:
-        verdict, message = GoldenVerdict.DRIFTED, _describe_drift(drifted, earlier, len(readings))
-    else:
-        verdict, message = GoldenVerdict.STEADY, _describe_steady(known, len(earlier))
-    return Finding(verdict=verdict, message=message, readings=readings, epoch=epoch)
+    return {place: drift for place, drift in drifts.items() if drift is not None}
+
+
+def _select_confirmed(
+    unusual: dict[Place, Drift],
+    first_try: GoldenOutcome | None,
+    earlier: list[GoldenOutcome],
+    tolerance: float,
+) -> dict[Place, Drift]:
+    """Return the unusual values that the first try measured as well, on the same side."""
+    if first_try is None:
+        return {}
+    first = _measure_drifts(first_try.readings, earlier, tolerance)
+    return {
+        place: drift
+        for place, drift in unusual.items()
+        if place in first and drift.is_confirmed_by(first[place])
+    }
+
+
+def _find_slow_drifts(
+    readings: Readings, first: list[GoldenOutcome], newest: list[GoldenOutcome]
+) -> dict[Place, SlowDrift]:
+    """Return the values whose moving average has left the first references."""
+    known = {outcome.pk for outcome in first}
+    later = [outcome for outcome in reversed(newest) if outcome.pk not in known]
+    number = max(1, sum(len(values) for values in readings.values()))
+    slow = {}
+    for case, values in readings.items():
+        for key, value in values.items():
+            drift = measure_slow_drift(
+                _list_values(first, case, key),
+                [*_list_values(later, case, key), value],
+                values=number,
+            )
+            if drift is not None and drift.drifted:
+                slow[case, key] = drift
+    return slow
 
 
 def _load_readings(run: Run) -> Readings:
@@ -204,17 +283,16 @@ def count_epoch(host: Host, run: Run) -> int:
     return load_host_changes(host).filter(at__lte=taken).count()
 
 
-def _load_references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]:
-    """Return the runs that this one may be compared with, newest first."""
+def _load_comparable(check: GoldenCheck, run: Run, epoch: int) -> QuerySet[GoldenOutcome]:
+    """Return the judged runs of the same work in the same epoch of the host."""
     outcomes = GoldenOutcome.objects.filter(
         host=check.host,
-        is_reference=True,
         epoch=epoch,
         run__definition__benchmark=run.definition.benchmark,
         run__definition__digest=run.definition.digest,
         run__variants__commit=check.commit,
     ).exclude(run=run)
-    return list(outcomes.order_by("-at")[:MAX_EARLIER])
+    return outcomes.exclude(verdict=GoldenVerdict.NOT_JUDGED)
 
 
 def _list_values(earlier: list[GoldenOutcome], case: str, key: str) -> list[float]:
@@ -229,7 +307,7 @@ def _store(check: GoldenCheck, run: Run, finding: Finding) -> GoldenOutcome:
         verdict=finding.verdict,
         readings=finding.readings,
         epoch=finding.epoch,
-        is_reference=finding.verdict in {GoldenVerdict.LEARNING, GoldenVerdict.STEADY},
+        is_reference=finding.verdict in _REFERENCES,
         message=finding.message,
         at=utc_now(),
     )
@@ -242,7 +320,7 @@ def _describe_learning(earlier: int) -> str:
     )
 
 
-def _describe_steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
+def _describe_steady(known: dict[Place, Drift], earlier: int) -> str:
     (_, key), worst = max(known.items(), key=lambda item: abs(item[1].change))
     return (
         f"steady: {METRICS[key].title} moved most, by {format_change(worst.change)} "
@@ -251,7 +329,7 @@ def _describe_steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
 
 
 def _describe_drift(
-    drifted: dict[tuple[str, str], Drift], earlier: list[GoldenOutcome], cases: int
+    drifted: dict[Place, Drift], earlier: list[GoldenOutcome], cases: int, *, word: str = "drifted"
 ) -> str:
     """Return the metric with the largest drift, its size, the earlier values, and its start."""
     (case, key), worst = max(drifted.items(), key=lambda item: abs(item[1].change))
@@ -261,10 +339,23 @@ def _describe_drift(
     )
     others = f"; {len(drifted) - 1} other values moved too" if len(drifted) > 1 else ""
     return (
-        f"drifted: {info.title}{f' of case {case}' if cases > 1 else ''} moved by "
+        f"{word}: {info.title}{f' of case {case}' if cases > 1 else ''} moved by "
         f"{format_change(worst.change)} to {value}, where {worst.earlier} earlier golden runs had "
         f"{low} to {high} and {format_change(worst.allowed).lstrip('+')} is allowed; "
         f"steady until {earlier[0].at:%Y-%m-%d %H:%M} UTC{others}"
+    )
+
+
+def _describe_slow_drift(
+    slow: dict[Place, SlowDrift], first: list[GoldenOutcome], cases: int
+) -> str:
+    (case, key), worst = max(slow.items(), key=lambda item: abs(item[1].change))
+    begin = first[-1].at
+    return (
+        f"slow drift: {METRICS[key].title}{f' of case {case}' if cases > 1 else ''} has moved by "
+        f"{format_change(worst.change)} since the first {worst.first} golden runs "
+        f"(until {begin:%Y-%m-%d}), where {format_change(worst.allowed).lstrip('+')} is chance; "
+        "the host stays in use"
     )
 
 

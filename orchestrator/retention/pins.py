@@ -18,14 +18,13 @@ from orchestrator.calibration.models import GoldenOutcome
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.reports.models import SavedReport
 from orchestrator.reports.report_spec import parse
-from orchestrator.results.models import Baseline, ChangePoint, ChangeState, Pin, Point
+from orchestrator.results.models import CHANGE_REAL, Baseline, ChangePoint, Pin, Point
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
 from orchestrator.runs.selectors import load_run
+from orchestrator.stats.drift import FIRST_VALUES, REMEMBERED
 
 #: Number of latest commits that a report of all commits contains.
 REPORTED_COMMITS = 50
-#: Number of golden runs of a host that later ones are compared with.
-GOLDEN_RUNS = 30
 
 
 K = TypeVar("K")
@@ -162,8 +161,14 @@ def _list_baseline_commits(schedule: Schedule) -> Iterable[int]:
 
 
 def _list_golden_runs(check: GoldenCheck) -> Iterable[UUID]:
+    """Return the golden runs that later ones are compared with: the newest, and the first."""
     outcomes = GoldenOutcome.objects.filter(host=check.host, is_reference=True).order_by("-at")
-    return outcomes.values_list("run_id", flat=True)[:GOLDEN_RUNS]
+    newest = list(outcomes.values_list("run_id", "epoch")[:REMEMBERED])
+    of_epoch = outcomes.filter(
+        epoch=newest[0][1] if newest else 0, run__variants__commit=check.commit_id
+    )
+    first = of_epoch.order_by("at").values_list("run_id", flat=True)[:FIRST_VALUES]
+    return {*first, *(run for run, _ in newest)}
 
 
 def _add_change_reasons(
@@ -171,7 +176,7 @@ def _add_change_reasons(
 ) -> None:
     """Keep both ends of confirmed changes, their confirmation runs, and the starts of histories."""
     confirmed = ChangePoint.objects.filter(
-        series__benchmark__project=project, state=ChangeState.CONFIRMED
+        series__benchmark__project=project, state__in=CHANGE_REAL
     )
     rows = confirmed.values_list("commit_id", "before_id", "culprit_id", "run_id").distinct()
     for *ends, run in rows:

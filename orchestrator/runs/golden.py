@@ -63,6 +63,7 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
     }
     if known is None or (known.benchmark, known.commit) != (benchmark, commit):
         changes |= {"last_run": None, "last_at": None, "judged": True, "message": ""}
+        changes |= {"repeats": False}
     with transaction.atomic():
         check, _ = GoldenCheck.objects.update_or_create(host=host, defaults=changes)
         record_audit(member=member, action="golden.set", subject=check)
@@ -100,7 +101,7 @@ def start_golden(check: GoldenCheck, now: datetime) -> Run | None:
     except PitwallError as error:
         # Store the time as well, or the next tick would try again immediately.
         GoldenCheck.objects.filter(pk=check.pk, judged=True, last_at=check.last_at).update(
-            last_at=now, message=f"no golden run was started: {error}"[:2000]
+            last_at=now, repeats=False, message=f"no golden run was started: {error}"[:2000]
         )
         return None
 
@@ -125,7 +126,9 @@ def _start(check: GoldenCheck, now: datetime) -> Run | None:
         ),
         trigger=Trigger.GOLDEN,
     )
-    GoldenCheck.objects.filter(pk=check.pk).update(judged=False, last_run=run, last_at=now)
+    GoldenCheck.objects.filter(pk=check.pk).update(
+        judged=False, last_run=run, last_at=now, repeats=False
+    )
     return run
 
 
@@ -138,7 +141,7 @@ def _join_parts(checks: QuerySet[GoldenCheck]) -> QuerySet[GoldenCheck]:
 
 
 def _is_due(check: GoldenCheck, now: datetime) -> bool:
-    if check.last_at is None:
+    if check.last_at is None or check.repeats:
         return True
     if check.every_hours and now - check.last_at >= timedelta(hours=check.every_hours):
         return True

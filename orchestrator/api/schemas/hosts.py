@@ -44,8 +44,8 @@ class ProfileOut(Schema):
 
 
 class GoldenOut(Schema):
-    """A host's golden run. `status` is planned, running, learning, steady, drifted, failed or not
-    judged."""
+    """A host's golden run. `status` is planned, running, learning, steady, slow drift, unusual
+    (measured again at once), drifted, failed or not judged."""
 
     benchmark: str
     project: str

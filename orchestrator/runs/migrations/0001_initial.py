@@ -364,6 +364,13 @@ class Migration(migrations.Migration):
                         default=True, help_text="The last run's outcome was looked at."
                     ),
                 ),
+                (
+                    "repeats",
+                    models.BooleanField(
+                        default=False,
+                        help_text="The last value was unusual: it is measured again at once.",
+                    ),
+                ),
                 ("message", models.TextField(blank=True)),
                 (
                     "benchmark",

@@ -27,6 +27,9 @@ class GoldenCheck(models.Model):
     )
     last_at = models.DateTimeField(null=True, blank=True)
     judged = models.BooleanField(default=True, help_text="The last run's outcome was looked at.")
+    repeats = models.BooleanField(
+        default=False, help_text="The last value was unusual: it is measured again at once."
+    )
     message = models.TextField(blank=True)
 
     class Meta:

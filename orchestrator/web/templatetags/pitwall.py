@@ -62,6 +62,8 @@ STATE_SYMBOLS = {
     "open": "●",
     "learning": "◔",
     "steady": "✓",
+    "slow drift": "!",
+    "unusual": "?",
     "drifted": "✕",
     "free": "●",
     "busy": "◑",
