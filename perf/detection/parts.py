@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perf.detection import run_summary, summary
+from perf.detection import run_summary, summary, watching
 from perf.detection.build_noise import measure_build_errors
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
@@ -64,6 +64,15 @@ def _measure_changes(extent: Extent, seed: int) -> PartResult:
     )
 
 
+def _measure_watching(extent: Extent, seed: int) -> PartResult:
+    data = watching.measure_watching(extent, seed)
+    return PartResult(
+        measured=watching.measured(data),
+        details=watching.details(data),
+        text=watching.text(data),
+    )
+
+
 def _measure_runs(extent: Extent, seed: int) -> PartResult:
     data = run_summary.measure_runs(extent.runs, seed)
     return PartResult(
@@ -75,5 +84,6 @@ def _measure_runs(extent: Extent, seed: int) -> PartResult:
 
 PARTS: Mapping[str, Part] = {
     "changes": Part(wanted=summary.WANTED, measure=_measure_changes),
+    "watching": Part(wanted=watching.WANTED, measure=_measure_watching),
     "runs": Part(wanted=run_summary.RUNS_WANTED, measure=_measure_runs),
 }

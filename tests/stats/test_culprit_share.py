@@ -14,7 +14,7 @@ from perf.detection.culprits import measure_culprits
 
 
 def answer(index: int, difference: float, error: float = 0.005) -> Answer:
-    return Answer(index=index, difference=difference, error=error, blocks=10)
+    return Answer(index=index, difference=difference, error=error, blocks=10, degrees=8)
 
 
 def estimate(culprit: int, answers: list[Answer], commits: int = 8) -> CulpritShare:
