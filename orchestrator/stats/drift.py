@@ -21,7 +21,7 @@ MIN_EARLIER = 3
 #: The probability that one of the values of an unchanged host is outside by chance. A host is
 #: quarantined if a second run finds the same value outside, on the same side. Simulated (`make
 #: bench-detection`), this happens less than once in 10 years of nightly runs.
-ALPHA = 0.008
+ALPHA = 0.005
 #: The first values with which the moving average of later ones is compared.
 FIRST_VALUES = 20
 #: The weight of the newest value in the moving average (Roberts 1959).

