@@ -39,6 +39,7 @@ def render_comparison(report: Any) -> str:
         for each in report.get("mismatches", ())
     ]
     parts += _format_validity_issues(report["cases"])
+    parts += _format_saturated(report["cases"])
     rows = [row for case in report["cases"] for row in _build_rows(case)]
     if rows:
         parts.append("\n" + render_table(HEADS, rows))
@@ -90,6 +91,22 @@ def _build_rows(case: Any) -> list[list[str]]:
         ]
         for metric in primary
     ]
+
+
+def _format_saturated(cases: Iterable[Any]) -> list[str]:
+    """Return the changes of primary metrics that include blocks with a saturated trial."""
+    lines = []
+    for case in cases:
+        for metric in case["metrics"]:
+            full = metric.get("with_saturated")
+            if metric["primary"] and full:
+                bound = {"at_least": "at least ", "at_most": "at most "}.get(full["bound"], "")
+                lines.append(
+                    f"With {format_items(full['blocks'], 'saturated block')}: "
+                    f"{case['case']['label']} {metric['title']} {bound}"
+                    f"{format_change(full['change'])} ({format_interval(full['interval'])})"
+                )
+    return lines
 
 
 def _format_validity_issues(cases: Iterable[Any]) -> list[str]:

@@ -43,7 +43,12 @@ from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix, withhold_cells
 from orchestrator.stats.many import ComparisonInput, compare_many
-from orchestrator.stats.multiple_testing import judge_matrix
+from orchestrator.stats.multiple_testing import Cell, judge_matrix
+from orchestrator.stats.saturated_blocks import (
+    SaturatedBlock,
+    SaturatedEstimate,
+    estimate_with_saturated,
+)
 from orchestrator.stats.selective_inference import adjust_claims
 from orchestrator.stats.unpaired import compare_unpaired
 
@@ -158,7 +163,30 @@ def _judge_cases(
         mismatches=mismatches,
         spending=spending,
         open_loops=_find_open_loops(selection, specs[0]),
+        with_saturated=_estimate_with_saturated(selection, compared),
     )
+
+
+def _estimate_with_saturated(
+    selection: Selection, compared: Compared
+) -> dict[Cell, SaturatedEstimate]:
+    """Return the change of each latency with the saturated blocks, where there are some."""
+    inputs: dict[Cell, tuple[ComparisonInput, list[SaturatedBlock]]] = {}
+    for index, (case, exclusions) in enumerate(
+        zip(selection.cases, selection.exclusions, strict=True)
+    ):
+        if not case.paired or not exclusions.saturated:
+            continue
+        for key, result in compared[str(index)].items():
+            blocks = exclusions.list_saturated_blocks(key) if "latency." in key else []
+            if blocks:
+                inputs[str(index), key] = _build_input(case, key, result), blocks
+    estimates = estimate_with_saturated(list(inputs.values()))
+    return {
+        cell: estimate
+        for cell, estimate in zip(inputs, estimates, strict=True)
+        if estimate is not None
+    }
 
 
 def _collect_blocks(selection: Selection) -> dict[str, CaseBlocks]:
@@ -334,12 +362,8 @@ def _compare_cases(
                 unpaired = _compare_unpaired(case, info, selection.block_runs)
                 compared[str(index)][info.key] = unpaired
                 continue
-            request = ComparisonInput(
-                baseline=values[0],
-                contender=values[1],
-                better=info.better,
-                margin=info.margin,
-                orders=case.orders[info.key],
+            request = replace(
+                _build_input(case, info.key, info),
                 builds=case.builds[info.key],
                 build_noise=build_noise.get(_build_noise_key(case, info)),
             )
@@ -348,6 +372,18 @@ def _compare_cases(
     for (index_text, key, _), result in zip(paired, results, strict=True):
         compared[index_text][key] = result
     return compared
+
+
+def _build_input(case: PairedCase, key: str, rules: Metric | Comparison) -> ComparisonInput:
+    """Return the values of a paired case; `rules` has the direction and the margin."""
+    baseline, contender = case.metrics[key]
+    return ComparisonInput(
+        baseline=baseline,
+        contender=contender,
+        better=rules.better,
+        margin=rules.margin,
+        orders=case.orders[key],
+    )
 
 
 def _build_noise_key(case: PairedCase, info: Metric) -> BuildNoiseKey:

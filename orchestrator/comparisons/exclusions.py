@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,10 +14,13 @@ from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.loadtools.trial_outcomes import classify_failure, classify_invalid
 from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.readings import load_values
 from orchestrator.measurements.validity_issues import parse_code
 from orchestrator.runs.models import Run, Trial, Variant
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState, Validity
 from orchestrator.stats.block_outcomes import BlockOutcomes, Outcome, judge_outcomes
+from orchestrator.stats.order_effect import find_order
+from orchestrator.stats.saturated_blocks import SaturatedBlock
 
 
 class SharedRun(NamedTuple):
@@ -31,7 +35,8 @@ class SharedRun(NamedTuple):
 class FlaggedTrial(NamedTuple):
     """A trial that failed, is invalid or suspect, or that counts next to such trials.
 
-    `reasons`: why it is flagged; empty if it is valid.
+    `reasons`: why it is flagged; empty if it is valid. `order`: its place in the order of the job,
+    from 1. `values`: by metric, only of blocks with a saturated trial.
     """
 
     commit: int
@@ -40,12 +45,17 @@ class FlaggedTrial(NamedTuple):
     outcome: Outcome
     version: int
     reasons: Sequence[str]
+    order: int = 0
+    values: Mapping[str, float] = MappingProxyType({})
 
     @property
     def excluded(self) -> bool:
         """Return whether its block does not count."""
         return self.outcome is not Outcome.COUNTS
 
+
+#: The outcomes of trials that have values.
+_WITH_VALUES = frozenset({Outcome.COUNTS, Outcome.SATURATED})
 
 FlaggedTrials = Mapping[tuple[int, CaseOnHost], Sequence[FlaggedTrial]]
 
@@ -57,6 +67,8 @@ class Exclusions:
     `suspect_blocks`: the latter blocks; empty if the sides share none, where `suspect` counts
     trials. `reasons` are those of the trials in both. `outcomes`: how the trials of both sides
     ended.
+    `saturated`: the trials of excluded blocks in which a trial is saturated, and none failed
+    otherwise.
     """
 
     excluded: int = 0
@@ -64,6 +76,23 @@ class Exclusions:
     suspect_blocks: frozenset[int] = frozenset()
     reasons: list[Sequence[str]] = field(default_factory=list)
     outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
+    saturated: list[tuple[FlaggedTrial, FlaggedTrial]] = field(default_factory=list)
+
+    def list_saturated_blocks(self, metric: str) -> list[SaturatedBlock]:
+        """Return the values of a metric in the saturated blocks in which both sides have it."""
+        return [
+            SaturatedBlock(
+                baseline=before.values[metric],
+                contender=after.values[metric],
+                order=find_order(before.order, after.order),
+                saturated=(
+                    before.outcome is Outcome.SATURATED,
+                    after.outcome is Outcome.SATURATED,
+                ),
+            )
+            for before, after in self.saturated
+            if metric in before.values and metric in after.values
+        ]
 
 
 def load_shared_runs(
@@ -102,30 +131,50 @@ def load_flagged_trials(runs: Iterable[SharedRun]) -> list[FlaggedTrial]:
     trials = Trial.objects.filter(variant__in=list(versions))
     flagged = Q(state=TrialState.FAILED) | Q(validity__in=[Validity.SUSPECT, Validity.INVALID])
     found = _read_trials(trials.filter(flagged), versions)
-    cases = {trial.place.case for trial in found if trial.excluded}
+    cases = {trial.place.case for trial in found.values() if trial.excluded}
     if cases:
         valid = trials.filter(case__in=cases, state=TrialState.MEASURED, validity=Validity.VALID)
-        found += _read_trials(valid, versions)
-    return found
+        found |= _read_trials(valid, versions)
+    return _add_values(found)
 
 
-def _read_trials(trials: QuerySet[Trial], versions: Mapping[int, int]) -> list[FlaggedTrial]:
+def _add_values(trials: Mapping[UUID, FlaggedTrial]) -> list[FlaggedTrial]:
+    """Return the trials with the values of blocks that have a saturated trial."""
+    blocks = {
+        (trial.place.case, trial.block)
+        for trial in trials.values()
+        if trial.outcome is Outcome.SATURATED
+    }
+    measured = [
+        pk
+        for pk, trial in trials.items()
+        if (trial.place.case, trial.block) in blocks and trial.outcome in _WITH_VALUES
+    ]
+    values = load_values(measured) if measured else {}
+    return [
+        trial._replace(values=values[pk]) if pk in values else trial for pk, trial in trials.items()
+    ]
+
+
+def _read_trials(trials: QuerySet[Trial], versions: Mapping[int, int]) -> dict[UUID, FlaggedTrial]:
     """`versions`: variant → version of the definition."""
     rows = trials.order_by().values_list(
-        "variant_id", "variant__commit_id", "host_id", "job__host_id", "case_id", "job_id",
-        "round", "state", "validity", "reasons",
+        "pk", "variant_id", "variant__commit_id", "host_id", "job__host_id", "case_id", "job_id",
+        "round", "position", "state", "validity", "reasons",
     )  # fmt: skip
-    return [
-        FlaggedTrial(
+    return {
+        pk: FlaggedTrial(
             commit=commit,
             place=CaseOnHost(str(host or job_host), case),
             block=hash_block(job, number),
             outcome=classify_trial(state, validity, reasons),
             version=versions[variant],
             reasons=reasons,
+            order=position + 1,
         )
-        for variant, commit, host, job_host, case, job, number, state, validity, reasons in rows
-    ]
+        for pk, variant, commit, host, job_host, case, job, number, position, state, validity,
+            reasons in rows
+    }  # fmt: skip
 
 
 def classify_trial(state: str, validity: str, reasons: Sequence[str]) -> Outcome:
@@ -173,8 +222,9 @@ def sum_exclusions(
     trials = baseline if baseline == contender else [*baseline, *contender]
     excluded = {trial.block for trial in trials if trial.excluded}
     suspect = {trial.block for trial in trials if _is_suspect(trial) and trial.block in counted}
-    before = {trial.block: trial.outcome for trial in baseline}
-    after = {trial.block: trial.outcome for trial in contender}
+    before = {trial.block: trial for trial in baseline}
+    after = {trial.block: trial for trial in contender}
+    pairs = {block: (before[block], after[block]) for block in before.keys() & after.keys()}
     return Exclusions(
         excluded=len(excluded - set(counted)),
         suspect=len(suspect),
@@ -183,9 +233,18 @@ def sum_exclusions(
             trial.reasons for trial in trials if trial.block in excluded or trial.block in suspect
         ],
         outcomes=judge_outcomes(
-            [(before[block], after[block]) for block in before.keys() & after.keys()]
+            [(first.outcome, second.outcome) for first, second in pairs.values()]
         ),
+        saturated=[
+            pair for block, pair in pairs.items() if block not in counted and _is_saturated(pair)
+        ],
     )
+
+
+def _is_saturated(pair: tuple[FlaggedTrial, FlaggedTrial]) -> bool:
+    """Return whether a trial of a block is saturated, and both have values."""
+    outcomes = {trial.outcome for trial in pair}
+    return Outcome.SATURATED in outcomes and outcomes <= _WITH_VALUES
 
 
 def _is_suspect(trial: FlaggedTrial) -> bool:

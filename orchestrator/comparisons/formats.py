@@ -31,6 +31,7 @@ from orchestrator.comparisons.sides import Side
 from orchestrator.core.spreadsheets import render_csv
 from orchestrator.stats.comparison import Verdict
 from orchestrator.stats.order_effect import OrderEffect
+from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.unpaired import UNCONFIRMED
 
 #: Rows in Markdown: changed cases, or inconclusive ones if none changed.
@@ -54,6 +55,8 @@ _COLUMNS = (
     "metric_verdict", "baseline", "contender", "change", "likely_change", "low", "high",
     "confidence", "margin", "blocks",
     "p_value", "q_value", "reasons", "order_effect", "order_low", "order_high", "order_note",
+    "with_saturated", "with_saturated_low", "with_saturated_high", "with_saturated_bound",
+    "saturated_blocks",
     "baseline_builds", "contender_builds",
 )  # fmt: skip
 
@@ -185,7 +188,19 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "reasons": list(metric.reasons),
         "order_effect": _export_order_effect(metric.result.order_effect),
         "order_note": metric.result.order_note,
+        "with_saturated": _export_with_saturated(metric.with_saturated),
         "builds": _export_builds(metric),
+    }
+
+
+def _export_with_saturated(estimate: SaturatedEstimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {
+        "change": estimate.change,
+        "interval": (estimate.low, estimate.high),
+        "bound": estimate.bound,
+        "blocks": estimate.blocks,
     }
 
 
@@ -399,7 +414,7 @@ def _iterate_csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[li
 def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
     """The last columns of `_COLUMNS`, in their order."""
     low, high = metric.interval or (None, None)
-    order = metric.result.order_effect
+    order, full = metric.result.order_effect, metric.with_saturated
     before, after = _export_builds(metric) or (None, None)
     return {
         "metric": metric.key,
@@ -423,6 +438,11 @@ def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
         "order_low": order.low if order else None,
         "order_high": order.high if order else None,
         "order_note": metric.result.order_note,
+        "with_saturated": full.change if full else None,
+        "with_saturated_low": full.low if full else None,
+        "with_saturated_high": full.high if full else None,
+        "with_saturated_bound": full.bound if full else None,
+        "saturated_blocks": full.blocks if full else 0,
         "baseline_builds": before,
         "contender_builds": after,
     }

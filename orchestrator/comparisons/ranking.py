@@ -25,6 +25,7 @@ from orchestrator.stats.conclusion import CaseBlocks
 from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
 from orchestrator.stats.needed_blocks import EVEN_ODDS, DecisionRule, estimate_needed_blocks
 from orchestrator.stats.power import MOST_BLOCKS, POWER
+from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.summary import summarise
 
 #: The rank of a verdict: failures and changes first, then inconclusive cases.
@@ -46,6 +47,8 @@ class JudgedCases:
     `spending`: the same index → the verdicts that were taken on the blocks of the case.
     `open_loops`: the cases of the baseline with an open loop. `sensitivity`: the verdicts without
     the blocks with a suspect trial; None if there are none.
+    `with_saturated`: the change of a metric of a case over all its blocks, if a trial of some is
+    saturated.
     """
 
     compared: Mapping[str, Mapping[str, Comparison]]
@@ -55,6 +58,7 @@ class JudgedCases:
     mismatches: Mismatches
     spending: Mapping[str, Spending]
     open_loops: frozenset[int]
+    with_saturated: Mapping[Cell, SaturatedEstimate]
     sensitivity: Sensitivity | None = None
 
 
@@ -208,6 +212,7 @@ def _build_metric(
         q_value=family.q_values[cell],
         needed_blocks=blocks,
         even_blocks=even_blocks,
+        with_saturated=judged.with_saturated.get(cell),
     )
 
 

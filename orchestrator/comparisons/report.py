@@ -16,6 +16,7 @@ from orchestrator.stats.block_outcomes import BlockOutcomes
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.conclusion import Withheld
 from orchestrator.stats.needed_blocks import is_out_of_reach
+from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.unpaired import UNCONFIRMED
 
 #: In the place of a verdict if nothing could be compared.
@@ -53,6 +54,7 @@ class MetricComparison:
     tests, the others another one. If the sides share no block, `blocks` counts the trials of the
     smaller side. `needed_blocks`, of inconclusive primary metrics: the total that would probably
     decide it, as of `estimate_needed_blocks`, and `even_blocks` with even odds; None if unknown.
+    `with_saturated`: the change over all blocks, if a trial of some is saturated.
     """
 
     info: Metric
@@ -62,6 +64,7 @@ class MetricComparison:
     q_value: float | None
     needed_blocks: int | None = None
     even_blocks: int | None = None
+    with_saturated: SaturatedEstimate | None = None
 
     @property
     def more_blocks(self) -> int | None:

@@ -1,5 +1,8 @@
 """A commit that fails in some cases is broken, however its other cases perform."""
 
+import csv
+from io import StringIO
+
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark
@@ -236,3 +239,50 @@ def test_a_custom_metric_decides_its_case_next_to_cases_of_standard_metrics(worl
         case = get_case(report, 1)
         assert (report.verdict, case.verdict) == ("regressed", "regressed")
         assert case.metrics[0].change == pytest.approx(1.0)
+
+
+def test_the_change_with_saturated_blocks_is_next_to_the_interval(world: World) -> None:
+    """The contender is saturated in three of 20 blocks: too few for a verdict, and its slowest."""
+    run = measure(world, cases=2, rounds=20)
+    which = {"case__parameters__connections": 1, "variant__position": 1, "round__lte": 3}
+    for trial in Trial.objects.filter(**which).select_related("job__host", "case", "variant"):
+        readings = load_values([trial.pk])[trial.pk]
+        Reading.objects.filter(pk=trial.pk).delete()
+        record_trial(trial, {**readings, "latency.p50": 2 * readings["latency.p50"]})
+    fail_side(run, SLOW, side=1, cases=1, rounds=3)
+    for report in (compare(world, run), compare(world)):
+        p50 = next(each for each in get_case(report, 1).metrics if each.key == "latency.p50")
+        full = p50.with_saturated
+        assert full is not None
+        assert (full.bound, full.blocks, p50.blocks) == ("at_least", 3, 17)
+        assert p50.change == pytest.approx(0, abs=0.01)
+        assert full.change == pytest.approx(2 ** (3 / 20) - 1, rel=0.1)
+        assert full.low < full.change < full.high
+        others = {each.key for each in get_case(report, 1).metrics if each.with_saturated}
+        assert all(key.startswith("latency.") for key in others)
+        assert not any(each.with_saturated for each in get_case(report, 2).metrics)
+        metrics = next(
+            each["metrics"]
+            for each in to_dict(report, "")["cases"]
+            if each["case"]["parameters"]["connections"] == 1
+        )
+        exported = next(each for each in metrics if each["metric"] == "latency.p50")
+        assert exported["with_saturated"] == {
+            "change": full.change,
+            "interval": (full.low, full.high),
+            "bound": "at_least",
+            "blocks": 3,
+        }
+        rows = list(csv.DictReader(StringIO(to_csv(report))))
+        shown = {row["saturated_blocks"] for row in rows if row["metric"] == "latency.p50"}
+        assert shown == {"3", "0"}
+
+
+def test_void_and_broken_trials_add_no_values(world: World) -> None:
+    run = measure(world, cases=1, rounds=20)
+    fail_side(run, ERRORS, side=1, cases=1, rounds=2)
+    invalidate(run, BUSY, variant__position=0, round=3)
+    invalidate(run, SLOW, variant__position=1, round=3)
+    metrics = get_case(compare(world, run), 1).metrics
+    assert metrics
+    assert not any(metric.with_saturated for metric in metrics)

@@ -11,6 +11,7 @@ from orchestrator.comparisons.report import ComparisonReport, build_comparison_q
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.saturated_blocks import Bound
 
 
 class ReasonOut(Schema):
@@ -38,6 +39,19 @@ class OrderEffectOut(Schema):
     interval: tuple[float, float]
 
 
+class WithSaturatedOut(Schema):
+    """The change over all blocks and its 95 % interval; `blocks` of them have a saturated trial.
+
+    `bound`: the change is `at_least` or `at_most` this, because the values of saturated trials are
+    bounds; `unknown` if trials of both sides are saturated.
+    """
+
+    change: float
+    interval: tuple[float, float]
+    bound: Bound
+    blocks: int
+
+
 class MetricOut(Schema):
     """`change` is contender / baseline - 1, `interval` its confidence interval.
 
@@ -50,9 +64,10 @@ class MetricOut(Schema):
     one (Benjamini and Hochberg); primary metrics are one family of tests, the others another one.
     `needed_blocks`, of inconclusive primary metrics: the total that decides it with a probability
     of 80 %; null if no run has so many. `order_effect` is removed from `change`. If it could not be
-    separated it is null, and `order_note` has the reason. `builds`: the number of different builds
-    of baseline and contender, null if unknown; with 1 on a side, a difference between builds is not
-    separated from a change of the code."""
+    separated it is null, and `order_note` has the reason. `with_saturated` includes blocks that do
+    not count because a trial is saturated; null without such blocks. It gives no verdict. `builds`:
+    the number of different builds of baseline and contender, null if unknown; with 1 on a side, a
+    difference between builds is not separated from a change of the code."""
 
     metric: str
     title: str
@@ -74,6 +89,7 @@ class MetricOut(Schema):
     reasons: list[str]
     order_effect: OrderEffectOut | None
     order_note: str
+    with_saturated: WithSaturatedOut | None
     builds: tuple[int, int] | None
 
 

@@ -121,6 +121,8 @@ def _flag_trial(rows: LocalRows, trial: Trial, measured: MeasuredTrial) -> Flagg
         outcome=measured.outcome,
         version=_VERSION,
         reasons=measured.reasons,
+        order=trial.position + 1,
+        values=measured.readings,
     )
 
 

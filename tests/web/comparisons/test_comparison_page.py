@@ -23,7 +23,7 @@ from tests.support.factories import (
     record_again,
 )
 from tests.support.html_pages import element, elements, get_text, parse_html, values
-from tests.support.trials import ERRORS, STEAL, doubt, invalidate
+from tests.support.trials import ERRORS, SLOW, STEAL, doubt, invalidate
 from tests.support.world import World
 
 
@@ -79,6 +79,16 @@ def test_a_contender_that_fails_is_shown_as_broken(world: World, alice: Client) 
     assert "it fails where" in get_text(headline)
     detail = get_text(element(page, "tr.detail"))
     assert "The contender failed in 5 of 11 blocks." in detail
+
+
+def test_the_change_with_saturated_blocks_is_next_to_the_interval(
+    world: World, alice: Client
+) -> None:
+    invalidate(world.run, SLOW, variant__position=2, round=1)
+    shown = [get_text(row) for row in elements(_case(alice, world), "table.metrics > tbody > tr")]
+    (p50,) = [row for row in shown if row.startswith("Latency p50")]
+    assert re.search(r"at least [+−]\d.* % \([+−].* %\) with 1 saturated block", p50)
+    assert not any("saturated" in row for row in shown if row.startswith("Requests per second"))
 
 
 def _case_address(client: Client, world: World) -> str:
