@@ -233,12 +233,15 @@ CHECK: {"name": "load", "method": "GET", "path": "/hello", "headers": [["accept"
   requests of "load" have a unique x-request-id. `volatile`: see ANSWER.
 
 SEARCH: {"objective": [{"metric": METRIC, "op": "<" | "<=" | ">" | ">=", "value": 0.05}, ...],
-         "low": 100.0, "high": 100000.0, "duration_s": 5.0, "max_probes": 24, "confirmations": 5}
+         "low": 100.0, "high": 100000.0, "duration_s": 5.0, "requests": 1011, "max_probes": 24,
+         "confirmations": 5}
   METRIC is "latency.p99", "latency.mean", "latency.max", "success" or "delivered", in seconds or as
   a share; all conditions must hold. Rates are in requests per second, and the first probe is at
-  `low`. `duration_s` is that of a probe's window: delivered = good / (rate x duration_s).
+  `low`. `duration_s` is that of a pass's window: delivered = good / (rate x duration_s).
+  `requests` must be due in a probe: at low rates it has up to MOST_PASSES passes, which count
+  together. No rate is lower than this allows. `max_probes` limits the passes of all probes.
   trials/capacity.py computes the next rate, which is {probe_rate} in the argv of each load. The
-  server is restarted for each probe. latency.p<percent> is by nearest rank; success = good / (good
+  server is restarted for each pass. latency.p<percent> is by nearest rank; success = good / (good
   + other + errors, if rows or report contain them). The trial fails if a probe fails for another
   reason than its load, or if no probe finished.
 
@@ -358,16 +361,17 @@ PREPARED: {"step": 1, "run": "command", "each": "job", "after": "services", "sec
 
 SEARCHED: {"capacity": r | null, "low": r | null, "high": r | null,
            "stopped": "converged" | "at the limit" | "below the start" | "budget",
-           "probes": [{"load": n | null, "rate": r, "passed": bool, "reason": "latency.p99 ..."}]}
-  `low` and `high` bound the 90 % interval of the posterior. `load` is the index in "loads"; null
-  for a discarded probe: the server ended or answered wrongly afterwards, or the tool was
-  interrupted. "checks" and "limits" are those of the last probe that was not discarded.
+           "probes": [{"loads": [n, ...], "rate": r, "passed": bool, "reason": "latency.p99 ..."}]}
+  `low` and `high` bound the 90 % interval of the posterior, and `capacity` is its median; null if
+  not both results occurred. `loads` are the indexes in "loads", without a discarded pass: the
+  server ended or answered wrongly afterwards, or the tool was interrupted. Then the probe has
+  failed. "checks" and "limits" are those of the last pass that was not discarded.
 
 CHECKED: {"name": "load", "when": "before" | "after", "problem": null | "status 500 instead of 200",
           "protocol": "h1"|…|null, "status": 200|null, "length": n|null, "sha256": "…"|null,
           "encoding": "gzip"|"identity"|null}
 
-LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (of a probe),
+LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (closed loop),
   "load_started_at": unix, "load_ended_at": unix,
   "hung": bool (wall limit reached, tool interrupted),
   "usage": {"server_cpu_s": x|null, "tool_cpu_s": x|null, "services_cpu_s": x|null,
@@ -445,6 +449,8 @@ is unknown, here too.
 """
 
 SCHEMA = 5
+#: The most passes of a probe of a capacity search.
+MOST_PASSES = 4
 
 #: The fewest characters of a secret: a shorter one cannot be distinguished from other text.
 SHORTEST_SECRET = 8

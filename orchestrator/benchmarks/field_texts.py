@@ -160,8 +160,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "low": "The first rate in requests per second.",
         "high": "The maximum rate in requests per second.",
         "probe_s": "Duration of each probe in seconds.",
-        "max_probes": "The maximum number of probes.",
-        "confirmations": "How often 95 % of the resulting rate must meet the objective.",
+        "max_probes": "The maximum number of loads: one for a probe, or up to four at low rates.",
+        "confirmations": "How often 95 % of the estimate must meet the objective.",
     },
     "Check": {
         "path": "The path of the request.",

@@ -1,5 +1,6 @@
 """The load of a definition, and the expected responses. No Django."""
 
+import math
 import re
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,9 @@ from pydantic import (
     model_validator,
 )
 
+from agents.hostagent.protocol import MOST_PASSES
 from orchestrator.benchmarks.fields import Command, Environment, HttpStatus, Scalar, Strict
+from orchestrator.benchmarks.objective import count_needed_requests
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.loadtools.model import Protocol
 from orchestrator.loadtools.registry import TOOLS
@@ -106,6 +109,19 @@ class Search(Strict):
     def _ordered(self) -> "Search":
         if self.low >= self.high:
             raise ValueError(f"low {self.low:g} must be less than high {self.high:g}")
+        return self
+
+    @model_validator(mode="after")
+    def _knows_percentiles(self) -> "Search":
+        needed = count_needed_requests(parse_objective(self.objective))
+        longest_s = MOST_PASSES * self.probe_s
+        if self.low * longest_s < needed:
+            raise ValueError(
+                f"the objective needs {needed:,} requests in a probe, and low {self.low:g} gives "
+                f"{self.low * longest_s:,.0f} in {MOST_PASSES} passes of {self.probe_s:g} s: set "
+                f"low to {math.ceil(needed / longest_s)} or more, or probe_s to "
+                f"{math.ceil(needed / self.low / MOST_PASSES)} or more"
+            )
         return self
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from string import ascii_lowercase
 
 from orchestrator.benchmarks.auxiliary import Role
+from orchestrator.benchmarks.capacity_rates import list_share_metrics
 from orchestrator.benchmarks.fields import refuse, select_texts
 from orchestrator.benchmarks.load import Expect, Load, Range, Search, Step
 from orchestrator.benchmarks.local_packages import find_shared_sources
@@ -25,7 +26,7 @@ from orchestrator.benchmarks.placeholders import (
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
-from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
+from orchestrator.loadtools.metrics import CAPACITY_METRIC, PRIMARY, PRIMARY_OF_CLIENT
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, Model, Problem
 from orchestrator.loadtools.registry import TOOLS, Adapter
 
@@ -40,7 +41,7 @@ QUIC_IDLE_S = 30.0
 #: The status of a successful gRPC call.
 GRPC_OK = 0
 #: The usual number of probes of a search, including its confirmations.
-USUAL_PROBES = 20
+USUAL_PROBES = 30
 
 
 def build_load_specs(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
@@ -87,11 +88,14 @@ def map_primary_metrics(spec: Spec) -> dict[str, frozenset[Model]]:
 
 
 def list_case_metrics(resolved: Spec) -> tuple[str, ...]:
-    """Return the metrics that decide the verdict of a case with this definition (see resolve)."""
+    """Return the metrics that decide the verdict of a case with this definition (see resolve).
+
+    The capacity of a search is the first one: it is shown, and never decides a comparison.
+    """
     if resolved.measured == "client":
         return PRIMARY_OF_CLIENT
     if resolved.load.search is not None:
-        return PRIMARY_OF_SEARCH
+        return (CAPACITY_METRIC, *list_share_metrics(resolved.load.search))
     return PRIMARY[get_planned_loop(resolved.load)]
 
 

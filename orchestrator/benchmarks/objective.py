@@ -13,10 +13,13 @@ Terms are joined by "and"; all must be true.
 No Django.
 """
 
+import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+from orchestrator.loadtools.model import SUPPORTING_REQUESTS
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -26,6 +29,9 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 _SHARES = ("success", "delivered")
 _POWERS = {"us": -6, "µs": -6, "ms": -3, "s": 0}
+
+#: An objective that needs a smaller share of the answers needs this share to know a percentile.
+_LEAST_DELIVERED = 0.01
 
 _TERM = re.compile(r"([^\s<>=]+)\s*([<>=]+)\s*(.*)", re.DOTALL)
 _PERCENTILE = re.compile(r"p([0-9]{2}(?:\.[0-9]{1,2})?)")
@@ -67,6 +73,19 @@ def parse(text: str) -> tuple[Term, ...]:
         if metrics.count(metric) > 1:
             raise ValueError(f"{_name(metric)} is given twice: keep the stricter term")
     return (*terms, *(term for term in ALWAYS if term.metric not in metrics))
+
+
+def count_needed_requests(terms: Sequence[Term]) -> int:
+    """Return how many requests must be due in a probe, so that it knows each percentile.
+
+    Each percentile must be supported (`is_supported`) by the answers. If fewer are answered than
+    must be delivered, the probe fails without regard to the percentiles.
+    """
+    delivered = min(term.value for term in terms if term.metric == "delivered")
+    percents = [float(term.metric[9:]) for term in terms if term.metric.startswith("latency.p")]
+    answers = max((100 * SUPPORTING_REQUESTS / (100 - each) for each in percents), default=1.0)
+    # Rounded first, because the quotient of 99.9 % is slightly more than 10,000.
+    return math.ceil(round(answers / max(_LEAST_DELIVERED, delivered), 6))
 
 
 def _parse_term(text: str) -> Term:

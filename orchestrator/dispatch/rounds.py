@@ -10,14 +10,17 @@ from orchestrator.benchmarks.load import Search
 from orchestrator.benchmarks.load_specs import (
     TRIAL_OVERHEAD_S,
     build_load_specs,
+    estimate_trial_s,
     get_tool,
     sum_step_limits,
 )
 from orchestrator.benchmarks.matrix import fill_env
+from orchestrator.benchmarks.objective import count_needed_requests
 from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import sha256_hex
+from orchestrator.dispatch.capacities import load_capacities, measure_at_shares
 from orchestrator.dispatch.certificates import ensure_certificates, plan_entry
 from orchestrator.dispatch.http_checks import build_checks, build_ready_check
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
@@ -105,6 +108,7 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
     spec = read_spec(job.run.definition)
     facts = load_facts(job, job_hosts)
     cases = {trial.case_id: trial.case for trial in trials}
+    capacities = load_capacities(job)
     pinned = load_pinned_commits(job.run)
     commits = [trial.variant.commit for trial in trials]
     # The tools of all cases of the job, so that every round finds the same ones.
@@ -112,7 +116,7 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
     return Stage(
         run=job.run,
         spec=spec,
-        specs=resolve_cases(spec, cases.values()),
+        specs=measure_at_shares(resolve_cases(spec, cases.values()), capacities),
         job_hosts=job_hosts,
         facts=facts,
         tools={
@@ -120,6 +124,7 @@ def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stag
             for name, features in needs.items()
         },
         warmups=load_warmup_factors(job),
+        capacities=capacities,
         sources=load_sources([*commits, *pinned.values()]),
         pinned=pinned,
     )
@@ -207,8 +212,15 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
             "cpus": threads,
         },
         "cooldown_s": spec.cooldown_s,
-        "expected_s": max(0.0, trial.expected_s - _estimate_overhead_s(spec)),
+        "expected_s": max(0.0, _estimate_s(stage, trial) - _estimate_overhead_s(spec)),
     }
+
+
+def _estimate_s(stage: Stage, trial: Trial) -> float:
+    """Return the expected duration of a trial; a search in the plan of the run may be replaced."""
+    if trial.case_id not in stage.capacities:
+        return trial.expected_s
+    return estimate_trial_s(stage.specs[trial.case_id], trial.case.parameters)
 
 
 def _estimate_overhead_s(spec: Spec) -> float:
@@ -244,8 +256,10 @@ def _load(load: LoadSpec, started: Invocation, env: Mapping[str, Any]) -> dict[s
 
 
 def _search(search: Search) -> dict[str, Any]:
+    objective = parse_objective(search.objective)
     return {
-        "objective": [term.as_dict() for term in parse_objective(search.objective)],
+        "objective": [term.as_dict() for term in objective],
+        "requests": count_needed_requests(objective),
         "low": search.low,
         "high": search.high,
         "duration_s": search.probe_s,

@@ -23,7 +23,8 @@ class Stage:
     """`specs`: the definition of each case, by its key in the database; `facts`: by host label.
 
     `tools`: the path of each load tool on the load's host. `warmups`: the factors that make the
-    cases' warm-ups longer than in the definition. `sources`: of commits, by their key. `pinned`:
+    cases' warm-ups longer than in the definition. `capacities`: those of the baseline, by case, at
+    shares of which a search is replaced in `specs`. `sources`: of commits, by their key. `pinned`:
     the commits of other repositories, with their projects.
     """
 
@@ -34,6 +35,7 @@ class Stage:
     facts: Mapping[str, Facts]
     tools: Mapping[str, str]
     warmups: Mapping[int, int]
+    capacities: Mapping[int, float] = field(default_factory=dict)
     sources: Mapping[int, BuildSource] = field(default_factory=dict)
     pinned: Mapping[PinnedCommit, Commit] = field(default_factory=dict)
 

@@ -1,11 +1,16 @@
 """Combine the readings of a trial's measured loads (steps, or probes of a search) into one."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.loadtools.metrics import PERCENTILES, build_percentile_key
+from orchestrator.loadtools.metrics import (
+    CAPACITY_SHARES,
+    PERCENTILES,
+    build_percentile_key,
+    select_share_readings,
+)
 from orchestrator.loadtools.model import (
     Distribution,
     Level,
@@ -73,7 +78,8 @@ def combine_steps(steps: Sequence[TrialReading]) -> TrialReading:
 def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> TrialReading:
     """Return the reading of a trial with a search; `search` is the agent's result.
 
-    It contains only the capacity, because the search chose the rates of its probes.
+    It contains only the capacity, because the search chose the rates of its probes. A search that
+    its budget has ended counts as well: without it, only servers that fail steeply would.
     """
     if not probes:
         raise ToolOutputError("result.json: the search has no probes")
@@ -84,9 +90,29 @@ def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) ->
         "capacity.probes": len(search["probes"]),
     }
     reasons = [*_merge_reasons(probes), *_check_search_end(search)]
+    known = {key: float(value) for key, value in readings.items() if value is not None}
+    return _replace_readings(probes[0], known, reasons)
+
+
+def combine_shares(loads: Sequence[TrialReading]) -> TrialReading:
+    """Return the reading of loads at the shares of a capacity (`CAPACITY_SHARES`).
+
+    Each load is an ordinary one at a rate, so an overload at one of them excludes the trial.
+    """
+    pairs = zip(CAPACITY_SHARES, loads, strict=True)
+    readings = (select_share_readings(share, load.readings) for share, load in pairs)
+    return _replace_readings(
+        loads[0], dict(ChainMap(*readings)), _merge_reasons(loads, caused_by_load=frozenset())
+    )
+
+
+def _replace_readings(
+    load: TrialReading, readings: Mapping[str, float], reasons: Sequence[Reason]
+) -> TrialReading:
+    """Return a reading of a trial whose loads have nothing in common but its readings."""
     return replace(
-        probes[0],
-        readings={key: float(value) for key, value in readings.items() if value is not None},
+        load,
+        readings=dict(readings),
         ok=Distribution(),
         other=Distribution(),
         by_status=None,
@@ -130,11 +156,13 @@ def _merge_readings(kept: Sequence[TrialReading], ok: Distribution) -> dict[str,
     return readings | {key: value for key, value in latencies.items() if value is not None}
 
 
-def _merge_reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
+def _merge_reasons(
+    loads: Sequence[TrialReading], caused_by_load: Set[str] = CAUSED_BY_LOAD
+) -> tuple[Reason, ...]:
     """Return the reasons that the load did not cause, each once with the number of its loads."""
     by_code: dict[str, list[Reason]] = {}
     for load in loads:
-        for reason in drop_reasons(load.validity, CAUSED_BY_LOAD):
+        for reason in drop_reasons(load.validity, caused_by_load):
             by_code.setdefault(reason.code, []).append(reason)
     return tuple(_merge_same_code(reasons, len(loads)) for reasons in by_code.values())
 
@@ -148,13 +176,19 @@ def _check_search_end(search: Mapping[str, Any]) -> list[Reason]:
     stopped = str(search["stopped"])
     if stopped == "converged":
         return []
+    if stopped == "budget" and search["capacity"] is not None:
+        width = 100 * (search["high"] / search["low"] - 1)
+        message = (
+            f"the 90 % interval of the capacity is {width:.0f} % wide, because the search ended "
+            "before it was narrow and confirmed: allow more max_probes, or longer probes"
+        )
+        return [Reason(code="search_open", level=Level.SUSPECT, message=message)]
     messages = {
         "at the limit": "the objective still held at the highest rate that the search may try: "
         "raise search.high",
-        "below the start": "the objective did not hold at the lowest rate: lower search.low or "
-        "ask for less",
-        "budget": "the search ended before its interval was narrow enough: allow more max_probes, "
-        "or longer probes",
+        "below the start": "the objective did not hold at the lowest rate: lower search.low, allow "
+        "longer probes or ask for less",
+        "budget": "all probes had the same result: allow more max_probes",
     }
     message = messages.get(stopped, f"the search stopped: {stopped}")
     return [Reason(code="search_open", level=Level.INVALID, message=message)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -43,8 +43,11 @@ PRIMARY: Mapping[Model, tuple[str, ...]] = {
 }
 #: The same if the client is measured.
 PRIMARY_OF_CLIENT = ("requests.rate", "latency.p50", "cpu.tool_seconds_per_1k")
-#: The same if the load searches for the capacity.
-PRIMARY_OF_SEARCH = ("capacity.rate",)
+#: The shares of the baseline's capacity at which variants are compared.
+CAPACITY_SHARES: tuple[float, ...] = (0.5, 0.8, 0.95)
+
+#: It informs, and never decides: two searches are no comparison of two commits.
+CAPACITY_METRIC = "capacity.rate"
 
 #: Notes that must accompany each displayed latency of this model.
 LATENCY_LABELS: Mapping[Model, str] = {
@@ -56,10 +59,12 @@ LATENCY_LABELS: Mapping[Model, str] = {
 def choose_deciding_metrics(primary: Sequence[str], measured: Collection[str]) -> tuple[str, ...]:
     """Return those of the `primary` metrics of a case that were `measured`.
 
-    If none was, such as for a script with metrics of its own, return all that can be judged.
+    If none was, such as for a script with metrics of its own, return all that can be judged. The
+    capacity of a search is never among them.
     """
-    chosen = tuple(key for key in primary if key in measured)
-    return chosen or tuple(each.key for each in find_metrics(measured) if not each.informational)
+    able = [key for key in measured if key != CAPACITY_METRIC]
+    chosen = tuple(key for key in primary if key in able)
+    return chosen or tuple(each.key for each in find_metrics(able) if not each.informational)
 
 
 def is_judged_custom_metric(key: str) -> bool:
@@ -71,6 +76,17 @@ def is_judged_custom_metric(key: str) -> bool:
 def build_percentile_key(percentile: float, prefix: str = "latency") -> str:
     """Return `latency.p99.9` for 99.9."""
     return f"{prefix}.p{percentile:g}"
+
+
+def build_share_key(share: float, key: str) -> str:
+    """Return `capacity.at_95.latency.p99` for 0.95 and the metric of an ordinary load."""
+    return f"capacity.at_{share * 100:.0f}.{key}"
+
+
+def select_share_readings(share: float, readings: Mapping[str, float]) -> dict[str, float]:
+    """Return the readings of a load at a share of the capacity, with the keys of that share."""
+    keys = {key: build_share_key(share, key) for key in readings}
+    return {new: readings[key] for key, new in keys.items() if new in METRICS}
 
 
 def build_status_key(status: int) -> str:
@@ -250,7 +266,7 @@ def _list_machine_metrics() -> list[Metric]:
 
 def _list_capacity_metrics() -> list[Metric]:
     return [
-        Metric(key="capacity.rate", title="Capacity", unit="1/s", better="higher"),
+        Metric(key=CAPACITY_METRIC, title="Capacity", unit="1/s", better="higher"),
         *(
             Metric(key=key, title=title, unit="1/s", better="higher", informational=True)
             for key, title in (
@@ -263,6 +279,20 @@ def _list_capacity_metrics() -> list[Metric]:
             better="lower", informational=True,
         ),
     ]  # fmt: skip
+
+
+def _list_share_metrics() -> list[Metric]:
+    ordinary = (*_list_latency_metrics(), *_list_cpu_metrics())
+    return [
+        replace(
+            metric,
+            key=build_share_key(share, metric.key),
+            title=f"{metric.title} at {share:.0%} of the baseline's capacity",
+        )
+        for share in CAPACITY_SHARES
+        for metric in ordinary
+        if not metric.informational
+    ]
 
 
 def _list_oha_metrics() -> list[Metric]:
@@ -298,6 +328,7 @@ _ALL = (
     *_list_first_byte_metrics(),
     *_build_means(),
     *_list_capacity_metrics(),
+    *_list_share_metrics(),
     *_list_oha_metrics(),
 )
 

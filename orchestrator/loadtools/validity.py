@@ -25,10 +25,14 @@ def judge(evidence: Evidence) -> Validity:
 
 
 def drop_reasons(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...]:
-    """Return the reasons without these codes, and count the remaining soft ones again."""
+    """Return the reasons without these codes, and count the remaining soft ones again.
+
+    Fewer of them are never too many where all were not, such as on a shared host.
+    """
     gone = {*codes, "several_flags"}
     left = [reason for reason in validity.reasons if reason.code not in gone]
-    return (*left, *_combine_soft_reasons(left))
+    again = _combine_soft_reasons(left) if "several_flags" in validity.codes else []
+    return (*left, *again)
 
 
 def tolerate_neighbours(validity: Validity) -> Validity:

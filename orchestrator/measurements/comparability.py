@@ -1,11 +1,12 @@
 """Comparability of trials: their block, their run and their measured configuration."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from orchestrator.benchmarks.capacity_rates import replace_search
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.matrix import select_measured_part
 from orchestrator.benchmarks.models import Definition
@@ -34,13 +35,17 @@ def hash_configuration(
     parameters: Mapping[str, Scalar],
     tool: object,
     repositories: Mapping[str, str] = MappingProxyType({}),
+    rates: Sequence[float] = (),
 ) -> int:
     """Hash a case of a definition, a version of a `tool` and commits of other repositories.
 
     The result has 32 bits and is never 0. It is equal for two definitions if an edit did not touch
-    this case. `repositories`: the hash of the commit of each name.
+    this case. `repositories`: the hash of the commit of each name. `rates`: those of loads in place
+    of a search, as values at different rates are not comparable.
     """
     resolved = get_stored_spec(definition).resolve(parameters)
+    if rates:
+        resolved = replace_search(resolved, rates)
     return hash_measured_configuration(
         select_measured_part(resolved, parameters), tool, repositories
     )

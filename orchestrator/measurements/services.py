@@ -26,7 +26,12 @@ from orchestrator.measurements.comparability import (
     hash_configuration,
     hash_run,
 )
-from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
+from orchestrator.measurements.load_results import (
+    LoadReading,
+    TrialReadings,
+    read_share_rates,
+    read_trial,
+)
 from orchestrator.measurements.metrics import store_trial_metrics
 from orchestrator.measurements.prepare_steps import build_prepare_provenance
 from orchestrator.measurements.recording import MeasuredRow, record
@@ -167,6 +172,7 @@ def _build_measured(
             trial.case.parameters,
             [tool.get("name"), tool.get("version")],
             {name: pin.sha for name, pin in load_trial_pins(job, trial).items()},
+            read_share_rates(trial, result),
         ),
         epoch=load_host_changes(host).filter(at__lte=seen_at).count(),
     )

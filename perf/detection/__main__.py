@@ -2,9 +2,10 @@
 
 The part `changes` measures change points, and comparisons of one metric: their errors, their power,
 the estimated number of blocks, repeated runs, and false claims by the order of trials or by noise
-between runs or builds. It also measures bisections with noise between builds. The part `runs`
-measures whole runs of many cases, from their blocks to the headline. The part `watching` measures
-golden runs, confirmation runs, bisections of several culprits, and points of unequal precision.
+between runs or builds. It also measures bisections with noise between builds, estimates near
+saturation, and capacity searches. The part `runs` measures whole runs of many cases, from their
+blocks to the headline. The part `watching` measures golden runs, confirmation runs, bisections of
+several culprits, and points of unequal precision.
 
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
 result, `ARGS="--only runs"` for one part. Needs no database. All generated data have a fixed seed.

@@ -8,6 +8,7 @@ from typing import Any
 
 from perf.detection import run_summary, summary, watching
 from perf.detection.build_noise import measure_build_errors
+from perf.detection.capacity import measure_capacity_errors
 from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
 from perf.detection.error_rates import measure_error_rates
@@ -15,6 +16,7 @@ from perf.detection.evaluation import Evaluation, Extent
 from perf.detection.false_claims import measure_false_claims
 from perf.detection.needed_blocks import measure_needed_blocks
 from perf.detection.power import measure_power
+from perf.detection.saturation import measure_saturation
 from perf.harness.report import Requirement
 
 
@@ -56,7 +58,12 @@ def _measure_changes(extent: Extent, seed: int) -> PartResult:
     power = measure_power(extent.powers, seed)
     print("  builds", flush=True)
     builds = measure_build_errors(extent.builds, seed)
-    data = summary.Measurements(results, single, needed, claims, errors, power, builds)
+    print("  saturation and capacity", flush=True)
+    saturation = measure_saturation(extent.comparisons, seed)
+    capacity = measure_capacity_errors(extent.capacity_searches, seed)
+    data = summary.Measurements(
+        results, single, needed, claims, errors, power, builds, saturation, capacity
+    )
     return PartResult(
         measured=summary.measured(data),
         details={"apache-otava": otava_version(), **summary.details(data)},

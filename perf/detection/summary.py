@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from perf.detection.build_noise import USUAL_BETWEEN, Bisections, BuildClaims, BuildErrors
+from perf.detection.capacity import CapacityErrors
 from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.error_rates import RERUNS, ErrorRates
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
 from perf.detection.false_claims import FalseClaims, OrderClaims, RunClaims
 from perf.detection.needed_blocks import FACTOR, NeededBlocks
 from perf.detection.power import Power
+from perf.detection.saturation import SaturationErrors
 from perf.detection.scores import TOLERANCE, Score
 from perf.harness.report import Requirement, table
 
@@ -52,6 +54,11 @@ WANTED: dict[str, Requirement | None] = {
     ),
     "bisections_that_name_a_wrong_commit": Requirement(relation="<=", limit=0.05),
     "bisections_that_name_no_commit": Requirement(relation="<=", limit=0.05),
+    "change_of_20_percent_near_saturation_by_blocks_that_count": None,
+    "error_near_saturation_with_saturated_blocks": Requirement(relation="<=", limit=0.02),
+    "error_near_saturation_with_cut_values": Requirement(relation="<=", limit=0.02),
+    "capacity_intervals_that_contain_it": Requirement(relation=">=", limit=0.85),
+    "bias_of_the_capacity": Requirement(relation="<=", limit=0.01),
 }
 
 
@@ -66,6 +73,8 @@ class Measurements:
     errors: ErrorRates
     power: Power
     builds: BuildErrors
+    saturation: Sequence[SaturationErrors]
+    capacity: Sequence[CapacityErrors]
 
 
 def measured(data: Measurements) -> dict[str, float]:
@@ -127,6 +136,17 @@ def measured(data: Measurements) -> dict[str, float]:
             for each in data.builds.bisections
             if each.builds > 1 and each.between <= USUAL_BETWEEN
         ),
+        "change_of_20_percent_near_saturation_by_blocks_that_count": next(
+            each.counted for each in data.saturation if each.change == 0.2
+        ),
+        "error_near_saturation_with_saturated_blocks": max(
+            abs(each.included - each.change) for each in data.saturation
+        ),
+        "error_near_saturation_with_cut_values": max(
+            abs(each.cut - each.change) for each in data.saturation
+        ),
+        "capacity_intervals_that_contain_it": min(each.covered for each in data.capacity),
+        "bias_of_the_capacity": max(abs(each.bias) for each in data.capacity),
     }
 
 
@@ -140,7 +160,38 @@ def text(data: Measurements) -> str:
         _build_claims("With the noise of a calibration", data.builds.calibrated),
         _bisections(data.builds.bisections),
     ]
+    parts += [_saturation(data.saturation), _capacity(data.capacity)]
     return "\n\n".join(parts)
+
+
+def _saturation(measured: Sequence[SaturationErrors]) -> str:
+    rows = [
+        (
+            f"{each.change:+.0%}",
+            f"{each.lost:.1%}",
+            *(f"{value:+.1%}" for value in (each.counted, each.included, each.cut)),
+        )
+        for each in measured
+    ]
+    head = ("Near saturation", "blocks lost", "without them", "with them", "with cut values")
+    return table(head, rows)
+
+
+def _capacity(measured: Sequence[CapacityErrors]) -> str:
+    rows = [
+        (
+            f"slope {each.slope:.0%}",
+            f"{each.bias:+.2%}",
+            f"{each.error:.2%}",
+            f"{each.covered:.1%}",
+            f"{each.width:.1%}",
+            f"{each.converged:.0%}",
+            f"{each.probes:.1f}",
+        )
+        for each in measured
+    ]
+    head = ("Capacity", "bias", "error", "covered", "interval", "converged", "probes")
+    return table(head, rows)
 
 
 def details(data: Measurements) -> dict[str, Any]:
@@ -168,6 +219,8 @@ def details(data: Measurements) -> dict[str, Any]:
             "calibrated": [asdict(each) for each in data.builds.calibrated],
             "bisections": [asdict(each) for each in data.builds.bisections],
         },
+        "saturation": [asdict(each) for each in data.saturation],
+        "capacity": [asdict(each) for each in data.capacity],
     }
 
 

@@ -333,7 +333,7 @@ def a_load(*argv: str, **changes: Any) -> dict[str, Any]:
 
 def a_search(*objective: tuple[str, str, float], **changes: Any) -> dict[str, Any]:
     terms = [dict(zip(("metric", "op", "value"), each, strict=True)) for each in objective]
-    plain = {"objective": terms, "low": 50.0, "high": 5000.0, "duration_s": 0.5}
+    plain = {"objective": terms, "low": 50.0, "high": 5000.0, "duration_s": 0.5, "requests": 1}
     return {**plain, "max_probes": 16, "confirmations": 1, **changes}
 
 

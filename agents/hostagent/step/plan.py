@@ -224,12 +224,16 @@ class Objective(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A capacity search. Rates in requests per second; `duration_s`: the window of a probe."""
+    """A capacity search. Rates in requests per second; `duration_s`: the window of a pass.
+
+    `requests`: how many must be due in a probe, so that the percentiles of the objective are known.
+    """
 
     objective: tuple[Objective, ...]
     low: float
     high: float
     duration_s: float
+    requests: int
     max_probes: int
     confirmations: int
 

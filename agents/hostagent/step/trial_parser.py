@@ -255,6 +255,7 @@ def _search(node: Node) -> Search:
         low=node["low"].number(),
         high=node["high"].number(),
         duration_s=node["duration_s"].number(),
+        requests=node["requests"].whole(),
         max_probes=node["max_probes"].whole(),
         confirmations=node["confirmations"].whole(),
     )

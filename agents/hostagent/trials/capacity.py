@@ -1,10 +1,14 @@
 """The capacity search: it chooses the next rate, and estimates the capacity from the probes.
 
-Capacity is the rate at which a probe meets its objective half of the time. The estimate is a
-posterior distribution of its logarithm on a grid; the prior is uniform. A probe at rate r passes
-with probability 0.02 + 0.96 · Φ(ln(capacity / r) / 0.02). Near the capacity the result is random,
-and at any rate one probe in fifty gives the wrong result. So no single probe excludes a rate.
-(Probabilistic bisection: Horstein 1963; Waeber, Frazier, Henderson 2013.)
+Capacity is the rate at which a probe meets its objective half of the time. How gradually a server
+begins to fail is its slope: the standard deviation of the log rate at which a probe fails. A slope
+that is assumed too small gives an interval that is too narrow, so both are estimated together. A
+probe at rate r passes with probability 0.02 + 0.96 · Φ(ln(capacity / r) / slope): at any rate, one
+probe in fifty gives the wrong result, so no single probe excludes a rate. The estimate is a
+posterior distribution on a grid of ln(capacity) and slope; the prior is uniform in ln(capacity),
+and gives each slope of the grid the same weight.
+(Probabilistic bisection: Horstein 1963; Waeber, Frazier, Henderson 2013. Threshold and slope
+together: King-Smith and Rose 1997; Kontsevich and Tyler 1999.)
 """
 
 from __future__ import annotations
@@ -14,57 +18,76 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import Any, Optional
 
-#: Standard deviation of the log rate at which a server begins to fail.
-SLOPE = 0.02
+#: The slopes of the grid. A steeper server than the first has an interval that is a bit too wide.
+SLOPES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 #: Share of probes with the wrong result, for both results.
 LAPSE = 0.02
-#: The 90 % interval is narrow enough when its width is below this share.
+#: The search has converged when the 90 % interval is narrower than this share.
 NARROW = 0.04
-#: Confirmations run at this share of the estimate: 2.5 slopes below, where a stable server passes.
+#: Probes alternate between this number of slopes above and below the estimate. At the estimate
+#: itself, they would say most about the capacity, and nothing about the slope.
+OFFSET = 0.5
+#: Confirmations run at this share of the estimate, where a server with a small slope passes.
 CONFIRMED_SHARE = 0.95
 #: The lowest rate of a search that fails at `low`: low / 16.
 DEEPEST = 16.0
 #: With at least this probability the capacity is outside the allowed rates.
 SURE = 0.95
-#: Distance of the points of the grid, small compared to SLOPE.
-_STEP = SLOPE / 4
+#: Distance of the grid's points in ln(capacity). An interval is wider than four of them.
+_STEP = 0.01
 
 
 class CapacityPosterior:
-    """The posterior of the capacity between `lowest` and `highest` requests per second."""
+    """The posterior of capacity and slope; the capacity is between `lowest` and `highest` per s."""
 
     def __init__(self, lowest: float, highest: float) -> None:
         self._first = math.log(lowest)
         cells = max(1, math.ceil((math.log(highest) - self._first) / _STEP))
-        self._weights = [1.0 / cells] * cells
+        #: Slope → weights of the cells of ln(capacity).
+        self._weights = {slope: [1.0 / cells / len(SLOPES)] * cells for slope in SLOPES}
+        self._capacity = [1.0 / cells] * cells
 
     def update(self, rate: float, passed: bool) -> None:
         """Apply Bayes' rule for one probe."""
-        sign = 1.0 if passed else -1.0
-        scale = sign / (SLOPE * math.sqrt(2.0))
-        start = (self._first + _STEP / 2 - math.log(rate)) * scale
-        step, half, erf = _STEP * scale, (1.0 - 2.0 * LAPSE) / 2.0, math.erf
-        products = [
-            weight * (0.5 + half * erf(start + n * step)) for n, weight in enumerate(self._weights)
-        ]
-        total = math.fsum(products)
-        self._weights = [product / total for product in products]
+        products = {
+            slope: self._multiply(weights, rate, passed, slope)
+            for slope, weights in self._weights.items()
+        }
+        total = math.fsum(map(math.fsum, products.values()))
+        self._weights = {
+            slope: [weight / total for weight in weights] for slope, weights in products.items()
+        }
+        self._capacity = [sum(cells) for cells in zip(*self._weights.values())]
+
+    def slope(self) -> float:
+        """Return the geometric mean of the slope."""
+        shares = {slope: math.fsum(weights) for slope, weights in self._weights.items()}
+        return math.exp(sum(share * math.log(slope) for slope, share in shares.items()))
 
     def quantiles(self, *shares: float) -> tuple[float, ...]:
-        """Return the rates at these quantiles of the posterior."""
-        sums = list(accumulate(self._weights))
+        """Return the rates at these quantiles of the capacity."""
+        sums = list(accumulate(self._capacity))
         return tuple(self._quantile(share * sums[-1], sums) for share in shares)
 
     def share_above(self, rate: float) -> float:
         """Return the probability that the capacity is above `rate`."""
         position = (math.log(rate) - self._first) / _STEP
-        cell = min(len(self._weights) - 1, max(0, math.floor(position)))
+        cell = min(len(self._capacity) - 1, max(0, math.floor(position)))
         part = min(1.0, max(0.0, cell + 1 - position))
-        return part * self._weights[cell] + math.fsum(self._weights[cell + 1 :])
+        return part * self._capacity[cell] + math.fsum(self._capacity[cell + 1 :])
+
+    def _multiply(
+        self, weights: list[float], rate: float, passed: bool, slope: float
+    ) -> list[float]:
+        """Return the weights of one slope, multiplied by the probability of the result."""
+        scale = (1.0 if passed else -1.0) / (slope * math.sqrt(2.0))
+        start = (self._first + _STEP / 2 - math.log(rate)) * scale
+        step, half, erf = _STEP * scale, (1.0 - 2.0 * LAPSE) / 2.0, math.erf
+        return [weight * (0.5 + half * erf(start + n * step)) for n, weight in enumerate(weights)]
 
     def _quantile(self, wanted: float, sums: list[float]) -> float:
         cell = min(len(sums) - 1, bisect_left(sums, wanted))
-        part = 1.0 - (sums[cell] - wanted) / self._weights[cell] if self._weights[cell] else 0.5
+        part = 1.0 - (sums[cell] - wanted) / self._capacity[cell] if self._capacity[cell] else 0.5
         return math.exp(self._first + (cell + part) * _STEP)
 
 
@@ -72,26 +95,33 @@ class CapacitySearch:
     """The capacity search of one server: `next_rate`, probe, `add_probe`; at None, `outcome`.
 
     The first probe is at `low`. While all probes pass, the rate doubles, up to `high`. While all
-    fail, it halves, down to low / 16. Then each probe is at the median of the posterior, until the
-    90 % interval is less than 4 % wide. Then `confirmations` consecutive probes must pass at 95 %
-    of the estimate, which is the median at that time. A failed confirmation updates the posterior
-    like any probe: the search continues and confirms its next estimate from the start.
+    fail, it halves, down to `lowest`. Then the probes alternate between rates above and below the
+    median of the posterior, until its 90 % interval is less than 4 % wide. Then `confirmations`
+    consecutive probes must pass at 95 % of the median. All of them update the posterior. After a
+    failed one, the search continues and confirms its next estimate from the start.
 
-    A capacity c with "converged" was the median of the posterior, with a 90 % interval less than 4
-    % wide, if the server fails as the model assumes. Independently of the model, the last
-    `confirmations` probes all ran at 0.95 · c and passed.
+    If the server fails as the model assumes, the 90 % interval of any search with passed and failed
+    probes contains the capacity in about 90 % of searches. Independently of the model, the last
+    `confirmations` probes of a search with "converged" all ran at one rate and passed.
     """
 
-    def __init__(self, low: float, high: float, max_probes: int, confirmations: int) -> None:
-        """Rates in requests per second. ValueError for arguments without a possible result."""
+    def __init__(
+        self, low: float, high: float, max_probes: int, confirmations: int, lowest: float = 0.0
+    ) -> None:
+        """Rates in requests per second; no probe is below `lowest` or low / 16.
+
+        ValueError for arguments without a possible result.
+        """
         if not 0 < low < high < math.inf:
             raise ValueError(f"expected 0 < low < high, got low {low:g} and high {high:g}")
+        if lowest > low:
+            raise ValueError(f"expected lowest of {low:g} or less, got {lowest:g}")
         if max_probes < 1 or confirmations < 0:
             raise ValueError(
                 f"expected max_probes of 1 or more and confirmations of 0 or more, got "
                 f"{max_probes} and {confirmations}"
             )
-        self._low, self._high, self._deepest = low, high, low / DEEPEST
+        self._low, self._high, self._deepest = low, high, max(lowest, low / DEEPEST)
         self._left, self._confirmations = max_probes, confirmations
         # One octave more at both ends, so that the capacity can be outside the allowed rates.
         self._posterior = CapacityPosterior(self._deepest / 2, high * 2)
@@ -129,18 +159,25 @@ class CapacitySearch:
 
         `stopped` is
 
-        - "converged": `capacity` is the estimate that was confirmed at 95 % of its rate;
+        - "converged": the interval is narrow, and the last probes confirmed the estimate;
         - "at the limit": the capacity is above `high` of the search, which is returned as "low";
-        - "below the start": it is below low / 16 of the search, which is returned as "high";
-        - "budget": no estimate was confirmed within `max_probes`, or not yet.
+        - "below the start": it is below the lowest allowed rate, which is returned as "high";
+        - "budget": the interval was not narrow within `max_probes`, or not confirmed, or not yet.
 
-        With "converged" and "budget", "low" and "high" bound the 90 % interval of the posterior. If
-        all probes passed, the highest rate is "low"; if all failed, the lowest rate is "high"; the
-        other end is None. `capacity` is None unless "converged".
+        With "converged" and "budget", "low" and "high" bound the 90 % interval of the posterior,
+        and `capacity` is its median. If all probes passed, only the highest rate is known, as
+        "low"; if all failed, the lowest rate, as "high". Then `capacity` is None.
         """
         stopped = self._stopped or "budget"
-        low, high = self._capacity_bounds(stopped)
-        capacity = self._estimate if stopped == "converged" else None
+        if stopped == "at the limit":
+            capacity, low, high = None, self._high, None
+        elif stopped == "below the start":
+            capacity, low, high = None, None, self._deepest
+        elif self._is_bracketed():
+            low, capacity, high = self._posterior.quantiles(0.05, 0.5, 0.95)
+        else:
+            capacity = None
+            low, high = max(self._passed, default=None), min(self._failed, default=None)
         return {"capacity": capacity, "low": low, "high": high, "stopped": stopped}
 
     def _choose_rate(self) -> float:
@@ -150,7 +187,13 @@ class CapacitySearch:
             return 2 * self._passed[-1] if self._passed else self._low
         if not self._passed:
             return self._failed[-1] / 2
-        return self._posterior.quantiles(0.5)[0]
+        (median,) = self._posterior.quantiles(0.5)
+        side = 1.0 if (len(self._passed) + len(self._failed)) % 2 else -1.0
+        return median * math.exp(side * OFFSET * self._posterior.slope())
+
+    def _is_bracketed(self) -> bool:
+        """Return whether some probes passed and some failed."""
+        return bool(self._passed and self._failed)
 
     def _update_confirmations(self, passed: bool) -> None:
         """Count the confirmations of the estimate; replace it after a failed one."""
@@ -159,8 +202,7 @@ class CapacitySearch:
             if passed:
                 return
         low, median, high = self._posterior.quantiles(0.05, 0.5, 0.95)
-        bracketed = self._passed and self._failed
-        narrow = bracketed and high / low < 1 + NARROW
+        narrow = self._is_bracketed() and high / low < 1 + NARROW
         self._estimate = median if narrow else None
         self._confirmed = 0
 
@@ -172,16 +214,6 @@ class CapacitySearch:
         if self._posterior.share_above(self._deepest) <= 1 - SURE:
             return "below the start"
         return None if self._left else "budget"
-
-    def _capacity_bounds(self, stopped: str) -> tuple[Optional[float], Optional[float]]:
-        if stopped == "at the limit":
-            return self._high, None
-        if stopped == "below the start":
-            return None, self._deepest
-        if self._passed and self._failed:
-            low, high = self._posterior.quantiles(0.05, 0.95)
-            return low, high
-        return max(self._passed, default=None), min(self._failed, default=None)
 
 
 def _round_rate(rate: float) -> float:

@@ -30,10 +30,18 @@ class Probe:
 
     def __init__(self, rows: Mapping[str, Any], errors: Optional[int], due: float) -> None:
         """`errors`: requests without a response, None if unknown."""
-        self._pairs = list(zip(rows["ok"]["value_us"], rows["ok"]["count"]))
+        self._counts = dict(zip(rows["ok"]["value_us"], rows["ok"]["count"]))
         self._good = sum(rows["ok"]["count"])
         self._bad = sum(rows["other"]["count"]) + (errors or 0)
         self._due = due
+
+    @classmethod
+    def merge(cls, passes: Sequence[Probe]) -> Probe:
+        """Return the result of all passes of a probe together; there is at least one."""
+        merged = passes[0]
+        for each in passes[1:]:
+            merged._add(each)
+        return merged
 
     def value(self, metric: str) -> Optional[float]:
         """Return the metric in seconds or as a share, None if unknown; ValueError by other
@@ -49,10 +57,17 @@ class Probe:
 
     def _latency_s(self, name: str) -> Optional[float]:
         if name == "mean":
-            return sum(us * count for us, count in self._pairs) / self._good / 1e6
+            return sum(us * count for us, count in self._counts.items()) / self._good / 1e6
         percentile = 100.0 if name == "max" else float(name[1:])
-        us = find_nearest_rank(self._pairs, self._good, percentile)
+        us = find_nearest_rank(sorted(self._counts.items()), self._good, percentile)
         return None if us is None else us / 1e6
+
+    def _add(self, other: Probe) -> None:
+        for us, count in other._counts.items():
+            self._counts[us] = self._counts.get(us, 0) + count
+        self._good += other._good
+        self._bad += other._bad
+        self._due += other._due
 
 
 def evaluate(objective: Sequence[Objective], probe: Probe) -> Verdict:

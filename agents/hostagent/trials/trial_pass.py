@@ -172,4 +172,5 @@ def _run_measured_load(
     sampler.end()
     gap_s = context.all_hosts.gap_s()
     costs = monitor.end(outcome.cpu_s)
-    return LoadRecord(load, outcome, costs, gap_s, files, context.rate, sampler.as_json())
+    rate = load.rate if context.rate is None else context.rate
+    return LoadRecord(load, outcome, costs, gap_s, files, rate, sampler.as_json())

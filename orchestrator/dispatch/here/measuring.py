@@ -18,6 +18,7 @@ from orchestrator.comparisons.same_builds import IdentifiedBuild
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
+from orchestrator.dispatch.capacities import measure_at_shares
 from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_trial
 from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
@@ -29,6 +30,7 @@ from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.trial_files import fetch_files
 from orchestrator.dispatch.unsupported_cases import find_unsupported
+from orchestrator.loadtools.metrics import CAPACITY_METRIC
 from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
@@ -69,13 +71,28 @@ class LocalMeasurement:
         for number in range(1, self.rows.rounds + 1):
             self.rows.job.round = number
             trials = self._list_trials(number, analyses.open_cases())
-            self._round(build_shared_plan(self.rows.job, stage, trials, {}), trials, tls)
+            planned = self._measure_at_shares(stage)
+            self._round(build_shared_plan(self.rows.job, planned, trials, {}), trials, tls)
             for line in analyses.analyse(self.results, number):
                 self._total = self._total_with(analyses, number)
                 self._show_text(line)
             if not analyses.open_cases():
                 break
         self._leave_out(analyses)
+
+    def _measure_at_shares(self, stage: Stage) -> Stage:
+        """Return the stage with fixed rates in place of the searches whose result is known."""
+        if len(self.rows.variants) < 2:
+            return stage
+        capacities: dict[int, float] = {}
+        for trial in sorted(self.rows.trials, key=lambda each: each.round):
+            result = self.results.get(str(trial.pk))
+            if result is None or not result.counts or trial.variant is not self.rows.variants[0]:
+                continue
+            if CAPACITY_METRIC in result.readings:
+                capacities.setdefault(trial.case_id, result.readings[CAPACITY_METRIC])
+        specs = measure_at_shares(stage.specs, capacities)
+        return replace(stage, specs=specs, capacities=capacities)
 
     def _list_trials(self, number: int, cases: set[int]) -> list[Trial]:
         """Return the trials of a round that belong to open cases."""

@@ -2,14 +2,11 @@
 
 import json
 import math
-import random
-import statistics
-from dataclasses import dataclass
-from itertools import pairwise
 
 import pytest
 
 from agents.hostagent.trials.capacity import CONFIRMED_SHARE, CapacitySearch
+from perf.detection.capacity import measure_capacity_errors
 
 LOW, HIGH = 100.0, 100_000.0
 AMPLE = 60
@@ -49,7 +46,8 @@ def test_search_reports_that_the_highest_rate_held():
 
 def test_search_goes_down_to_a_sixteenth_where_the_start_fails():
     probes, outcome = search(exact(1))
-    assert list_rates(probes) == [100, 50, 25, 12.5, 6.25]
+    assert list_rates(probes)[:5] == [100, 50, 25, 12.5, 6.25]
+    assert set(list_rates(probes)[5:]) <= {6.25}
     assert outcome == {"capacity": None, "low": None, "high": 6.25, "stopped": "below the start"}
 
 
@@ -74,7 +72,8 @@ def test_search_asks_for_whole_rates_from_a_hundred_on():
 def test_search_confirms_at_95_percent_of_its_result():
     probes, outcome = search(exact(7_000))
     confirmations = probes[-5:]
-    assert {rate for rate, _ in confirmations} == {round(CONFIRMED_SHARE * outcome["capacity"])}
+    (rate,) = {rate for rate, _ in confirmations}
+    assert rate == pytest.approx(CONFIRMED_SHARE * outcome["capacity"], rel=0.02)
     assert all(passed for _, passed in confirmations)
 
 
@@ -85,7 +84,8 @@ def test_search_confirms_from_the_start_after_a_confirmation_has_failed():
     assert probes[first + 3][1] is False
     assert probes[first + 3][0] == probes[first][0]
     assert len(probes) >= first + 4 + 5
-    assert {rate for rate, _ in probes[-5:]} == {round(CONFIRMED_SHARE * outcome["capacity"])}
+    (rate,) = {rate for rate, _ in probes[-5:]}
+    assert rate == pytest.approx(CONFIRMED_SHARE * outcome["capacity"], rel=0.02)
     assert all(passed for _, passed in probes[-5:])
 
 
@@ -99,8 +99,8 @@ def test_a_failed_confirmation_lowers_the_estimate():
 
     _, after = search(tired)
     assert before["capacity"] == pytest.approx(7_000, rel=0.04)
-    assert after["stopped"] == "converged"
-    assert after["capacity"] * CONFIRMED_SHARE <= 6_000
+    assert after["capacity"] < 0.95 * before["capacity"]
+    assert after["low"] < 6_000
 
 
 @pytest.mark.parametrize("lie", range(18))
@@ -115,11 +115,30 @@ def test_search_recovers_from_a_wrong_probe_at_the_limit():
     assert outcome["stopped"] == "at the limit"
 
 
-@pytest.mark.parametrize("max_probes", [6, 8, 14])
-def test_search_keeps_its_budget_and_reports_only_confirmed_capacities(max_probes):
+@pytest.mark.parametrize("max_probes", [9, 12, 16])
+def test_search_keeps_its_budget_and_reports_what_it_knows(max_probes):
     probes, outcome = search(exact(7_000), max_probes=max_probes)
     assert len(probes) == max_probes
+    assert outcome["stopped"] == "budget"
+    assert outcome["low"] < outcome["capacity"] < outcome["high"]
+    assert outcome["low"] <= 7_000 <= outcome["high"]
+
+
+def test_a_search_with_one_kind_of_result_reports_no_capacity():
+    _, outcome = search(exact(7_000), max_probes=6)
     assert (outcome["stopped"], outcome["capacity"]) == ("budget", None)
+
+
+def test_search_goes_no_lower_than_allowed():
+    rates = CapacitySearch(LOW, HIGH, AMPLE, 5, lowest=40)
+    probed = []
+    while (rate := rates.next_rate()) is not None:
+        probed.append(rate)
+        rates.add_probe(rate, False)
+    assert set(probed) == {100, 50, 40}
+    assert rates.outcome() == {
+        "capacity": None, "low": None, "high": 40, "stopped": "below the start",
+    }  # fmt: skip
 
 
 def test_an_interval_end_without_a_probe_is_unknown():
@@ -178,89 +197,42 @@ def test_search_is_deterministic():
     assert search(exact(7_000, lies={4, 9})) == search(exact(7_000, lies={4, 9}))
 
 
-# What follows is simulated: 2 % noise of each probe's log rate, 2 % of the probes lie.
+# What follows is simulated: searches with the default budget, and 2 % of the probes lie.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedSearch:
-    truth: float
-    probes: list
-    outcome: dict
-
-    @property
-    def error(self):
-        return abs(self.outcome["capacity"] / self.truth - 1)
-
-
-def noisy(rng, capacity):
-    def answer(rate, _n):
-        passed = rng.gauss(math.log(capacity), 0.02) > math.log(rate)
-        return passed != (rng.random() < 0.02)
-
-    return answer
+#: True slopes → the largest bias, in shares of the capacity.
+BIAS = {0.005: 0.003, 0.01: 0.003, 0.02: 0.005, 0.05: 0.01, 0.1: 0.015, 0.15: 0.02}
 
 
 @pytest.fixture(scope="module")
-def finished_searches():
-    """Searches with an ample budget for servers whose capacity is anywhere from low to 64 low."""
-    rng = random.Random(60_000)
-    searches = []
-    for _ in range(240):
-        truth = LOW * 64 ** rng.random()
-        probes, outcome = search(noisy(rng, truth))
-        searches.append(FinishedSearch(truth=truth, probes=probes, outcome=outcome))
-    return searches
+def errors():
+    """The errors of 60 searches for each slope, however they ended."""
+    found = measure_capacity_errors(60, 60_000, tuple(BIAS))
+    return {each.slope: each for each in found}
 
 
-def test_search_always_ends_with_a_confirmed_result(finished_searches):
-    assert {one.outcome["stopped"] for one in finished_searches} == {"converged"}
-    for one in finished_searches:
-        rates = list_rates(one.probes[-5:])
-        assert rates == [pytest.approx(CONFIRMED_SHARE * one.outcome["capacity"], rel=0.005)] * 5
-        assert all(passed for _, passed in one.probes[-5:])
+@pytest.mark.parametrize("slope", BIAS)
+def test_the_interval_contains_the_capacity_whatever_the_slope(errors, slope):
+    """90 % are wanted; of 60 searches, 80 % are within the error of the simulation."""
+    assert errors[slope].covered >= 0.8
 
 
-def test_search_median_error_is_about_one_per_cent(finished_searches):
-    assert statistics.median(one.error for one in finished_searches) <= 0.011
+@pytest.mark.parametrize("slope", BIAS)
+def test_the_estimate_has_no_bias_whatever_the_slope(errors, slope):
+    assert abs(errors[slope].bias) <= BIAS[slope]
 
 
-def test_search_error_has_a_root_mean_square_of_one_percent(finished_searches):
-    assert math.sqrt(statistics.mean(one.error**2 for one in finished_searches)) <= 0.014
+def test_the_interval_is_as_wide_as_the_slope_requires(errors):
+    widths = [errors[slope].width for slope in BIAS if slope >= 0.02]
+    assert widths[0] < 0.04
+    assert widths == sorted(widths)
 
 
-def test_search_has_no_bias(finished_searches):
-    leaning = statistics.mean(one.outcome["capacity"] / one.truth - 1 for one in finished_searches)
-    assert abs(leaning) <= 0.003
+def test_steep_servers_converge_and_others_end_by_the_budget(errors):
+    assert errors[0.01].converged >= 0.75
+    assert errors[0.01].probes < 28
+    assert errors[0.15].converged <= 0.3
 
 
-def test_search_interval_covers_the_truth_nine_times_in_ten(finished_searches):
-    covered = [one.outcome["low"] <= one.truth <= one.outcome["high"] for one in finished_searches]
-    assert 0.85 <= statistics.mean(covered) <= 0.96
-
-
-def test_search_interval_is_under_four_per_cent_and_holds_the_estimate(finished_searches):
-    for one in finished_searches:
-        low, capacity, high = (one.outcome[key] for key in ("low", "capacity", "high"))
-        assert low < capacity < high < 1.04 * low
-
-
-def test_beyond_the_doubling_it_takes_thirteen_to_fifteen_probes(finished_searches):
-    beyond = [len(one.probes) - _doublings(one.probes) for one in finished_searches]
-    assert 13 <= statistics.median(beyond) <= 15
-
-
-def _doublings(probes):
-    """Probes until the first one that failed, that one included."""
-    rates = list_rates(probes)
-    return 1 + sum(1 for _ in _while_doubled(rates))
-
-
-def _while_doubled(rates):
-    for earlier, later in pairwise(rates):
-        if later not in (2 * earlier, earlier / 2):
-            return
-        yield later
-
-
-def test_search_outcome_is_json(finished_searches):
-    assert json.loads(json.dumps(finished_searches[0].outcome)) == finished_searches[0].outcome
+def test_search_outcome_is_json():
+    _, outcome = search(exact(7_000))
+    assert json.loads(json.dumps(outcome)) == outcome

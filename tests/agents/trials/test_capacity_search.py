@@ -61,7 +61,8 @@ def read_search(step: Step) -> dict[str, Any]:
 def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> None:
     telling = "open('starts', 'a').write('x')"
     host.send_source({"server.py": SERVER.format(extra=telling)})
-    step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE))))
+    trial = a_searching_trial(host.send_tool(FAKE), search=a_search(FAST, max_probes=32))
+    step = host.run_round(a_plan(trial))
     result = read_search(step)
     search, loads = result["search"], result["loads"]
     assert search["stopped"] == "converged"
@@ -70,7 +71,7 @@ def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> Non
     assert probes[0]["rate"] == 50
     assert all(probe["passed"] == (probe["rate"] <= 1000) for probe in probes)
     assert all("latency.p99" in probe["reason"] for probe in probes)
-    assert [probe["load"] for probe in probes] == list(range(len(loads)))
+    assert [probe["loads"] for probe in probes] == [[number] for number in range(len(loads))]
     assert [load["rate"] for load in loads] == [probe["rate"] for probe in probes]
     for number, load in enumerate(loads):
         assert float(load["argv"][3]) == load["rate"]
@@ -97,6 +98,28 @@ def test_capacity_search_warms_up_in_each_probe(host: AgentHost) -> None:
     assert (step.folder / "trials/t1/warmed").read_text() == "xxx"
 
 
+def test_capacity_search_repeats_a_load_until_its_percentile_is_known(host: AgentHost) -> None:
+    """FAKE reports 1 request for each load, and the objective needs 100: 4 times 25 at 50/s."""
+    search = a_search(FAST, requests=100, low=60.0, max_probes=9)
+    step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE), search=search)))
+    result = read_search(step)
+    probes = result["search"]["probes"]
+    assert [probe["rate"] for probe in probes[:3]] == [60, 120, 240]
+    assert [probe["loads"] for probe in probes[:3]] == [[0, 1, 2, 3], [4, 5], [6]]
+    assert [load["rate"] for load in result["loads"][:7]] == [60] * 4 + [120] * 2 + [240]
+    # Each pass counts for the limit of probes.
+    assert sum(len(probe["loads"]) for probe in probes) == len(result["loads"]) == 9
+
+
+def test_capacity_search_goes_no_lower_than_its_percentile_is_known(host: AgentHost) -> None:
+    search = a_search(("latency.p99", "<", 0.0001), requests=100, low=60.0, max_probes=16)
+    step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE), search=search)))
+    found = read_search(step)["search"]
+    assert {probe["rate"] for probe in found["probes"]} == {60, 50}
+    assert (found["capacity"], found["stopped"]) == (None, "below the start")
+    assert found["high"] == 50
+
+
 def test_capacity_search_counts_a_server_that_ended_as_overload(host: AgentHost) -> None:
     killing = FAKE + (
         "if float(rate) > 1000:\n"
@@ -113,10 +136,10 @@ def test_capacity_search_counts_a_server_that_ended_as_overload(host: AgentHost)
     probes = result["search"]["probes"]
     died = [probe for probe in probes if not probe["passed"]]
     assert died
-    assert all(probe["load"] is None and "-9" in probe["reason"] for probe in died)
-    lived = [probe["load"] for probe in probes if probe["passed"]]
+    assert all(probe["loads"] == [] and "-9" in probe["reason"] for probe in died)
+    lived = [number for probe in probes if probe["passed"] for number in probe["loads"]]
     assert lived == list(range(len(result["loads"])))
-    assert 950 <= result["search"]["capacity"] <= 1050
+    assert 900 <= result["search"]["capacity"] <= 1100
 
 
 def test_capacity_search_fails_if_no_probe_ends(host: AgentHost) -> None:
@@ -152,7 +175,7 @@ def test_capacity_search_counts_a_tool_that_hangs_as_overload(host: AgentHost) -
     trial = a_searching_trial(host.send_tool(hanging), loads=[load], search=search)
     result = read_search(host.run_round(a_plan(trial)))
     assert [probe["passed"] for probe in result["search"]["probes"]] == [True, True, False]
-    assert result["search"]["probes"][2]["load"] is None
+    assert result["search"]["probes"][2]["loads"] == []
     assert "did not end" in result["search"]["probes"][2]["reason"]
     assert len(result["loads"]) == 2
 

@@ -50,6 +50,18 @@ def test_objective_counts_requests_without_a_response_as_failed() -> None:
     assert not evaluate([term], Probe(rows(*MOST_FAST), 2, due=10)).passed
 
 
+def test_objective_is_evaluated_on_all_passes_of_a_probe() -> None:
+    """Each pass alone would meet it, or miss it."""
+    term = Objective("latency.p90", "<", 0.05)
+    fast, slow = rows(*(1000,) * 10), rows(*(1000,) * 8, 100_000, 100_000)
+    passes = [Probe(each, 0, due=10) for each in (fast, slow)]
+    assert not evaluate([term], passes[1]).passed
+    merged = Probe.merge([Probe(each, 0, due=10) for each in (slow, fast)])
+    assert evaluate([term], merged).passed
+    assert merged.value("delivered") == 1
+    assert merged.value("latency.mean") == pytest.approx((18 * 0.001 + 2 * 0.1) / 20)
+
+
 def test_objective_names_the_term_that_was_missed() -> None:
     terms = [Objective("latency.p50", "<", 0.5), Objective("latency.p99", "<", 0.05)]
     verdict = evaluate(terms, Probe(rows(*MOST_FAST), None, due=10))

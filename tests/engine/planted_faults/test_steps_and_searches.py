@@ -6,7 +6,7 @@ from orchestrator.histories.histories import Part, load_case_history
 from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import LoadResult
 from orchestrator.runs.models import Run, Trial
-from tests.support.planted_faults import Laboratory, codes, definition, reason
+from tests.support.planted_faults import Laboratory, definition, reason
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db, pytest.mark.slow]
 
@@ -18,7 +18,7 @@ STEPS = """
   duration_s: 3.5
   steps: [{rate: 150, warmup_s: 0.3, duration_s: 7}, {warmup_s: 0}]
 """
-MAX_PROBES = 24
+MAX_PROBES = 32
 #: Short probes, and an objective that a hiccup of a busy machine does not miss.
 SEARCH = f"""
   connections: 50
@@ -69,7 +69,6 @@ def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -
 def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "queues")
     readings = load_readings(trial)
-    assert "search_open" not in codes(trial)
     # Where probes are short, more than 200/s is borne for a while.
     assert 150 <= readings["capacity.rate"] <= 300
     assert readings["capacity.low"] < readings["capacity.rate"] < readings["capacity.high"]
@@ -101,11 +100,13 @@ def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) ->
 
 def test_a_search_without_a_result_reports_a_fix(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "late")
-    assert "lower search.low or ask for less" in reason(trial, "search_open")
+    assert "lower search.low, allow longer probes or ask" in reason(trial, "search_open")
     assert trial.validity == "invalid"
     assert "capacity.rate" not in load_readings(trial)
     probes = load_steps(trial)
-    assert [each.rate for each in probes] == [50, 25, 12.5, 6.25, 3.125]
+    # Its objective needs 23 requests, which four probes of a second have at 5.75/s.
+    assert list(dict.fromkeys(each.rate for each in probes)) == [50, 25, 12.5, 6.25, 5.75]
+    assert [each.rate for each in probes[:4]] == [50, 25, 12.5, 12.5]
     assert not any(each.passed for each in probes)
     assert all("latency.p50 0.3" in each.reason for each in probes)
 
