@@ -11,7 +11,7 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Calibration, HostBuildNoise, Series
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.build_noise import BuildNoise, estimate_build_noise
 
 

@@ -63,6 +63,7 @@ def _leave_out(case: PairedCase, blocks: Collection[int]) -> PairedCase:
             for metric, values in case.metrics.items()
         },
         orders={metric: _select(orders, kept[metric]) for metric, orders in case.orders.items()},
+        builds={metric: _select(builds, kept[metric]) for metric, builds in case.builds.items()},
         value_blocks={
             metric: (_select(sides[0], kept[metric]), _select(sides[1], kept[metric]))
             for metric, sides in case.value_blocks.items()

@@ -53,7 +53,7 @@ class ComparisonSpec:
 class CaseBlocks:
     """The complete blocks of a case. `goes_on`: more of them are planned.
 
-    `builds`: the number of the build that each clean block measured (`runs.trial_builds`).
+    `builds`: the number of the build that each clean block measured (`runs.trial_order`).
     `build_noise`: metric → that of the host, as calibrated.
     `pairs`: position of a contender → whether its trials and those of the baseline count.
     """

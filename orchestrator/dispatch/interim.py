@@ -26,7 +26,7 @@ from orchestrator.runs import claims
 from orchestrator.runs.case_status import load_latest_analyses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
 

@@ -17,7 +17,7 @@ from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.pinned_repositories import PinnedCommit, select_pins
-from orchestrator.runs.trial_builds import KEPT_BUILD, number_build
+from orchestrator.runs.trial_order import KEPT_BUILD, number_build
 
 MAX_LABEL = 200
 

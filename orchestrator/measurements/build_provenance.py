@@ -12,7 +12,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial
 from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins, select_pins
-from orchestrator.runs.trial_builds import KEPT_BUILD, number_build
+from orchestrator.runs.trial_order import KEPT_BUILD, number_build
 
 #: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000

@@ -9,7 +9,7 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Build, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, BuildState, TrialState
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, Comparison, compare_blocks
 from orchestrator.stats.order_effect import find_order

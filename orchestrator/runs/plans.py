@@ -23,7 +23,7 @@ from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.pinned_repositories import PinnedCommit, resolve_pins
 from orchestrator.runs.placements import Roles, parse_placements
-from orchestrator.runs.trial_builds import count_usable_builds
+from orchestrator.runs.trial_order import count_usable_builds
 from orchestrator.stats.build_variance import ENOUGH_BUILDS
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS

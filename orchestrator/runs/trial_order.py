@@ -1,9 +1,20 @@
-"""The order of a job's trials. Pure."""
+"""The order of a job's trials, and the builds that its rounds measure. Pure.
+
+A run that builds each commit once uses the build that the host keeps. With more, it makes new ones.
+Rounds 1 and 2 measure the first build, rounds 3 and 4 the second, and so on. So each build has both
+orders of the trials.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
+
+from orchestrator.benchmarks.spec import MAX_BUILDS
+
+#: The number of the build that a host keeps for all runs.
+KEPT_BUILD = 0
+_ROUNDS_OF_A_BUILD = 2
 
 Item = TypeVar("Item")
 
@@ -35,6 +46,18 @@ def order_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot
         for case in _shuffle_items(range(cases), chance)
         for variant in next(blocks[case])
     ]
+
+
+def number_build(round_number: int, builds: int) -> int:
+    """Return the number of the build that a round measures, from 1; KEPT_BUILD if there is one."""
+    if builds == 1:
+        return KEPT_BUILD
+    return (round_number - 1) // _ROUNDS_OF_A_BUILD % builds + 1
+
+
+def count_usable_builds(rounds: int) -> int:
+    """Return the most builds that so many rounds can measure."""
+    return min(MAX_BUILDS, -(-rounds // _ROUNDS_OF_A_BUILD))
 
 
 def _iterate_blocks(variants: int, chance: random.Random) -> Iterator[Sequence[int]]:

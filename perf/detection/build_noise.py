@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.bisection import (
     Answer,
     Culprit,

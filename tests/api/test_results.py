@@ -23,12 +23,9 @@ def test_a_history_shows_a_metric_along_the_commits(world, alice, history):
     assert [point["commit"]["commit"] for point in shown["points"]] == world.shas
     values = [point["value"] for point in shown["points"]]
     assert values == pytest.approx([1000, 900, 800], rel=0.01)
-    assert all(low <= value <= high for value, (low, high) in _with_intervals(shown))
     assert {point["trials"] for point in shown["points"]} == {5}
-
-
-def _with_intervals(shown):
-    return [(point["value"], point["interval"]) for point in shown["points"]]
+    # The noise between runs is not known from one run.
+    assert {point["interval"] for point in shown["points"]} == {None}
 
 
 @pytest.mark.parametrize(

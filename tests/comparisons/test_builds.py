@@ -11,7 +11,7 @@ from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.measurements.version_keys import read_results_version
 from orchestrator.results.models import HostBuildNoise, Series
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from tests.support.factories import DEFINITION, finish_run, make_run, record_again
 from tests.support.world import World
 

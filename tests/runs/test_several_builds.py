@@ -11,8 +11,12 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.models import Run
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.rerun import request_again
-from orchestrator.runs.trial_builds import KEPT_BUILD, count_usable_builds, number_build
-from orchestrator.runs.trial_order import order_trials
+from orchestrator.runs.trial_order import (
+    KEPT_BUILD,
+    count_usable_builds,
+    number_build,
+    order_trials,
+)
 from tests.support.factories import DEFINITION, Personas, make_run
 from tests.support.world import World
 

@@ -16,7 +16,7 @@ from orchestrator.dispatch.case_data import (
 from orchestrator.dispatch.here.reading import MeasuredTrial
 from orchestrator.dispatch.here.rows import LocalRows
 from orchestrator.runs.models import Trial, Until
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import Decision, decide_cases

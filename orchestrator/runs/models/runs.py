@@ -19,7 +19,7 @@ class Run(models.Model):
     `cases` is the expression that selected the cases, `pairwise` whether their number was reduced.
     `rounds` is the maximum (`until` may end a case earlier). `budget_s`: the machine seconds that
     all hosts together may spend; null: without limit. `builds`: how often each commit is built
-    (`trial_builds`). `wait_for_quiet`: trials wait for a time while other processes use a host.
+    (`trial_order`). `wait_for_quiet`: trials wait for a time while other processes use a host.
     `repositories`: the commits of other repositories that it measures with, as objects with `name`,
     `project`, `ref` and `sha` (runs/pinned_repositories.py).
     """

@@ -12,7 +12,7 @@ from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.trial_builds import number_build
+from orchestrator.runs.trial_order import number_build
 from tests.support.factories import DEFINITION, finish_run, make_definition, record_again
 from tests.support.html_pages import element, elements, field_error, get_text, values
 from tests.support.world import World
