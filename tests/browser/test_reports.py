@@ -87,6 +87,7 @@ def test_report_pages_fit_narrow_screens_and_explain_empty_cells(page: Page, wor
             assert wider <= 0, f"{path} is {wider} pixels too wide at {width}"
     page.goto("/reports/ranked/")
     first = page.locator("table.pivot tbody tr").first
-    expect(first.locator(".rank")).to_have_text("1–2")
+    # All rows are of one run, whose noise between runs is not known.
+    expect(first.locator(".rank")).to_have_text("1–3")
     first.get_by_text("unknown").click()
     expect(first.get_by_text("the load tool does not report it")).to_be_visible()
