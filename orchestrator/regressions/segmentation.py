@@ -29,6 +29,7 @@ from orchestrator.regressions.pending_backfills import load_pending_positions
 from orchestrator.regressions.revision import store_changes
 from orchestrator.regressions.trial_noise import load_trial_noise
 from orchestrator.results.models import IMPORT_ENDED, ChangedSeries, Point, Series, SeriesDetection
+from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.stats.changes import Changes, find_changes
 from orchestrator.stats.confirmation import SEARCHED_SHARE
 from orchestrator.stats.precision import estimate_errors
@@ -149,7 +150,8 @@ def _detect_in_series(series: Series, most: int, *, since: int | None, is_old: b
     line = load_main_line(series.pk, most=most, since=since)
     sure_from = line[EDGE].position if len(line) >= most else None
     info = find_metric(series.metric.key)
-    trials = [point.trials for point in line]
+    # A point keeps the latest values, and its own value is that of them.
+    trials = [min(point.trials, MOST_VALUES) for point in line]
     least_trial_noise = load_trial_noise(series)
     scan = find_changes(
         [point.value for point in line],

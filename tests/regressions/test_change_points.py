@@ -1,6 +1,8 @@
 """Change points are found where points land, and revised as more come."""
 
+import math
 from pathlib import Path
+from statistics import pvariance
 
 import pytest
 from django.db import transaction
@@ -16,6 +18,7 @@ from orchestrator.regressions.change_points import (
     remove_baseline,
     store_baseline,
 )
+from orchestrator.regressions.main_line import load_main_line
 from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.results.models import (
     Calibration,
@@ -73,6 +76,16 @@ def test_a_calibrated_host_has_at_least_its_calibrated_noise(line: Line) -> None
     Calibration.objects.create(run=run, epoch=1, **calibration)
     line.measure({40: 920.0}, seed=2)
     assert len(line.detect()) == 1, "that of another epoch does not count"
+
+
+def test_the_precision_of_a_point_is_that_of_its_trials(line: Line) -> None:
+    """They are of one run, so the sums of the point, over its runs, say nothing about it."""
+    line.measure({0: 1000.0})
+    stored = line.series().points.get()
+    logs = [math.log(value) for value in stored.values]
+    (point,) = load_main_line(line.series().pk, most=10)
+    assert (stored.run_count, stored.m2_log) == (1, 0)
+    assert point.squares == pytest.approx(pvariance(logs) * len(logs))
 
 
 def test_the_smallest_change_follows_the_margin(line: Line) -> None:
