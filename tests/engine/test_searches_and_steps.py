@@ -65,6 +65,17 @@ def measure(
     return engine.finish(run_of(team.alice, shas, rounds=rounds), timeout_s=240)
 
 
+def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
+    run = measure(engine, team, tmp_path / "origin", SEARCH)
+    assert_measured(run)
+    trial = Trial.objects.get(job__run=run)
+    readings = load_values([trial.pk])[trial.pk]
+    assert readings["capacity.probes"] > 4
+    assert readings.get("capacity.high", 0.0) < 500
+    assert set(readings) <= {f"capacity.{name}" for name in ("rate", "low", "high", "probes")}
+
+
+@pytest.mark.slow
 def test_commits_are_compared_at_shares_of_the_capacity_of_the_baseline(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

@@ -1,7 +1,6 @@
 """A run that builds each commit several times measures each of these builds."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -11,7 +10,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.results.models import Point
 from orchestrator.runs.models import Build, Trial
-from tests.support.engine import Engine, assert_measured, running_engine, server
+from tests.support.engine import Engine, assert_measured, server
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -39,12 +38,6 @@ DEFINITION = dedent(
 )
 
 
-@pytest.fixture
-def engine(team: Personas, tmp_path: Path) -> Iterator[Engine]:
-    with running_engine(tmp_path) as running:
-        yield running
-
-
 def test_each_pair_of_rounds_measures_a_build_of_its_own(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
@@ -70,14 +63,16 @@ def test_each_pair_of_rounds_measures_a_build_of_its_own(
     assert numbers == {1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
     of_both = [rounds for _, rounds in sorted(measured.items(), key=lambda each: min(each[1]))]
     assert of_both == [{1, 2}, {1, 2}, {3, 4}, {3, 4}, {5}, {5}]
-    for point in Point.objects.all():
+    # Not each trial has enough requests for each percentile.
+    for point in Point.objects.filter(series__metric__key="requests.rate"):
         assert len(set(point.builds)) == 3
         assert 0 not in point.builds
 
     before, after = (variant.commit for variant in run.variants.order_by("position"))
     benchmark = Benchmark.objects.select_related("project").get()
     report = compare_commits(team.alice, benchmark=benchmark, baseline=before, contender=after)
-    assert {metric.result.builds for metric in report.cases[0].metrics} == {(3, 3)}
+    deciding = [metric for metric in report.cases[0].metrics if metric.primary]
+    assert {metric.result.builds for metric in deciding} == {(3, 3)}
     assert any("3 builds of each commit were measured" in note for note in report.notes)
 
     # Other runs use the build that the host keeps, and none of these.
