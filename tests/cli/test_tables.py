@@ -10,7 +10,8 @@ from cli.pitwall.tables import render_comparison
 def a_report(primary: bool, full: Any) -> dict[str, Any]:
     metric = {
         "title": "Latency p99", "unit": "s", "primary": primary, "baseline": 0.01,
-        "contender": 0.011, "change": 0.147, "interval": [0.1, 0.19], "verdict": "regressed",
+        "contender": 0.011, "change": 0.147, "likely_change": None, "interval": [0.1, 0.19],
+        "verdict": "regressed",
         "with_saturated": full,
     }  # fmt: skip
     case = {"case": {"label": "4"}, "host": "ant", "verdict": "regressed", "metrics": [metric]}

@@ -14,7 +14,9 @@ from orchestrator.comparisons.points import CaseOnHost, ComparabilityKey, PointG
 from orchestrator.comparisons.report import CaseName
 from orchestrator.comparisons.selection import Selection
 from orchestrator.dispatch.case_data import CaseBlocks, ComparisonSpec, compare_case
+from orchestrator.runs.trial_order import KEPT_BUILD
 from orchestrator.stats.alpha_spending import Spending
+from orchestrator.stats.build_variance import UNKNOWN_BUILDS
 from orchestrator.stats.comparison import Verdict
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.order_effect import CONTENDER_SECOND
@@ -100,7 +102,7 @@ def test_an_analysis_is_that_of_a_job() -> None:
         contenders={1: "abc"},
     )
     for case, data in _analyse_cases(trials, {"0": 7, "3": 7}).items():
-        blocks, values = CaseBlocks(clean=[]), {}
+        blocks, values = CaseBlocks(clean=[], builds=[KEPT_BUILD] * 7), {}
         for number in range(7):
             ids = {side: uuid4() for side in (0, 1)}
             second = trials.orders[int(case), number] == CONTENDER_SECOND
@@ -129,6 +131,7 @@ def test_a_run_is_judged_as_on_its_page(ending) -> None:
         Mismatches(),
         (None, None),
         dict.fromkeys(run.blocks, Spending(analyses=1 if ending == "rounds" else 5)),
+        {},
     )
     assert run.matrix.cases == judged.matrix.cases
     assert run.matrix.cells == judged.matrix.cells
@@ -154,6 +157,7 @@ def build_selection(trials, blocks):
                 metrics={key: tuple(values[at].tolist()) for at, key in enumerate(keys)},
                 blocks=(frozenset(range(count)),) * 2,
                 orders=dict.fromkeys(keys, trials.orders[int(case), :count].tolist()),
+                builds=dict.fromkeys(keys, [UNKNOWN_BUILDS] * count),
             )
         )
     return Selection(

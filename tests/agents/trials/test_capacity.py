@@ -200,19 +200,19 @@ def test_search_is_deterministic():
 # What follows is simulated: searches with the default budget, and 2 % of the probes lie.
 
 #: True slopes → the largest bias, in shares of the capacity.
-BIAS = {0.005: 0.003, 0.01: 0.003, 0.02: 0.005, 0.05: 0.01, 0.1: 0.015, 0.15: 0.02}
+BIAS = {0.01: 0.003, 0.05: 0.01, 0.15: 0.02}
 
 
 @pytest.fixture(scope="module")
 def errors():
-    """The errors of 60 searches for each slope, however they ended."""
-    found = measure_capacity_errors(60, 60_000, tuple(BIAS))
+    """The errors of 40 searches for each slope, however they ended."""
+    found = measure_capacity_errors(40, 60_000, tuple(BIAS))
     return {each.slope: each for each in found}
 
 
 @pytest.mark.parametrize("slope", BIAS)
 def test_the_interval_contains_the_capacity_whatever_the_slope(errors, slope):
-    """90 % are wanted; of 60 searches, 80 % are within the error of the simulation."""
+    """90 % are wanted; of 40 searches, 80 % are within the error of the simulation."""
     assert errors[slope].covered >= 0.8
 
 
@@ -222,7 +222,7 @@ def test_the_estimate_has_no_bias_whatever_the_slope(errors, slope):
 
 
 def test_the_interval_is_as_wide_as_the_slope_requires(errors):
-    widths = [errors[slope].width for slope in BIAS if slope >= 0.02]
+    widths = [errors[slope].width for slope in BIAS]
     assert widths[0] < 0.04
     assert widths == sorted(widths)
 

@@ -213,6 +213,6 @@ def test_a_probe_with_wrong_answers_is_not_passed(
 ) -> None:
     search = a_search(("latency.p99", "<", 10.0), low=1000.0, max_probes=1)
     (probe,) = run_trial(host, "forgets", character, search)["search"]["probes"]
-    assert (probe["load"], probe["passed"]) == (0, passed)
+    assert (probe["loads"], probe["passed"]) == ([0], passed)
     expected = "latency.p99" if passed else "wrong answer: body 'Hello, World!' instead of 'item 7'"
     assert probe["reason"].startswith(expected)
