@@ -16,10 +16,9 @@ from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.states import RUN_ENDED
 from orchestrator.stats.alpha_spending import Spending
-from orchestrator.stats.comparison import Comparison
+from orchestrator.stats.comparison import Comparison, compute_standard_error
 from orchestrator.stats.confirmation import (
     Confirmation,
-    compute_standard_error,
     get_confirmation_spending,
     judge_confirmation,
 )

@@ -2,11 +2,11 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from orchestrator.results.models import Point
+from orchestrator.stats.rollup import roll_up
 
 #: Points of fewer trials are left out if most have twice as many.
 LEAST_TRIALS = 3
@@ -56,7 +56,8 @@ def load_main_line(series: int, *, most: int, since: int | None = None) -> list[
             configuration=row[3],
             trials=row[4],
             value=row[5] if row[6] is None else math.exp(row[6]),
-            squares=_sum_squares(row[7]),
+            # Each trial is a run of its own here: the spread of the trials is wanted.
+            squares=roll_up(row[7], range(len(row[7]))).m2_log,
         )
         for row in table
         if row[5] is not None and row[4] >= enough
@@ -84,12 +85,3 @@ def _select_one_per_commit(points: list[LinePoint]) -> list[LinePoint]:
         if same is not None or ends[now] < position:
             line.append(same or choice[0])
     return line
-
-
-def _sum_squares(values: Sequence[float]) -> float | None:
-    """Return the sum of squares of the logs around their mean; None if one does not exist."""
-    if min(values, default=0.0) <= 0:
-        return None
-    logs = [math.log(value) for value in values]
-    centre = math.fsum(logs) / len(logs)
-    return math.fsum((each - centre) ** 2 for each in logs)

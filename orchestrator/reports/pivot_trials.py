@@ -147,8 +147,9 @@ def _load_groups(trials: QuerySet[Trial]) -> dict[CellKey, _Group]:
     kinds: dict[tuple[object, ...], _Kind] = {}
     for host, case, commit, version, tool, others, created_at, at, *columns in records:
         epoch = bisect_right(changes.get(host, ()), at)
-        key = (host, case, commit, version, epoch, *_name_tools(tool, others))
-        kinds[key] = _Kind(version, epoch, created_at, *_name_tools(tool, others))
+        names = _name_tools(tool, others)
+        key = (host, case, commit, version, epoch, *names)
+        kinds[key] = _Kind(version, epoch, created_at, *names)
         cells[host, case, commit].setdefault(key, []).append(_build_row(*columns))
     return {
         cell: _select_newest(

@@ -15,8 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.stats.comparison import Comparison
-from orchestrator.stats.confirmation import compute_standard_error
+from orchestrator.stats.comparison import Comparison, compute_standard_error
 
 #: Limits for the blocks of a step. The fewest are two for each of ENOUGH_BUILDS builds.
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 20

@@ -187,6 +187,14 @@ def compare_blocks(
     return _judge_pairs(unknown, means, known_orders, alpha, equivalence_alpha)
 
 
+def compute_standard_error(comparison: Comparison) -> float | None:
+    """Return the standard error of the log of the change; None without an interval."""
+    if comparison.half_width is None or comparison.degrees is None:
+        return None
+    quantile = compute_t_quantile(comparison.confidence, comparison.degrees)
+    return math.log1p(comparison.half_width) / quantile
+
+
 def check_parameters(better: str, margin: float) -> None:
     """Raise ValueError for an unknown direction, and for a margin that is not between 0 and 1."""
     if not 0 < margin < 1:

@@ -10,10 +10,9 @@ import math
 from enum import StrEnum
 
 from orchestrator.stats.alpha_spending import Spending
-from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
+from orchestrator.stats.comparison import ALPHA, Comparison, Verdict, compute_standard_error
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS, compute_equivalence_p
-from orchestrator.stats.summary import compute_t_quantile
 
 #: The smallest change that a detection searches for, as a share of the margin of its metric. Two
 #: such changes together are beyond the margin.
@@ -69,15 +68,6 @@ def judge_confirmation(
     )
     is_smaller = equivalence_p < spending.equivalence_alpha
     return Confirmation.REFUTED if is_smaller else Confirmation.UNDECIDED
-
-
-def compute_standard_error(comparison: Comparison) -> float | None:
-    """Return the standard error of the log of the change; None without an interval."""
-    low, high, degrees = comparison.low, comparison.high, comparison.degrees
-    if low is None or high is None or degrees is None:
-        return None
-    reach = (math.log1p(high) - math.log1p(low)) / 2
-    return reach / compute_t_quantile(comparison.confidence, degrees)
 
 
 def _agrees_on_direction(comparison: Comparison) -> bool:

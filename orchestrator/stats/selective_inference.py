@@ -16,7 +16,13 @@ from dataclasses import replace
 from scipy.special import stdtr
 
 from orchestrator.stats.alpha_spending import Spending
-from orchestrator.stats.comparison import ALPHA, LARGEST_LOG, Comparison, as_change
+from orchestrator.stats.comparison import (
+    ALPHA,
+    LARGEST_LOG,
+    Comparison,
+    as_change,
+    compute_standard_error,
+)
 from orchestrator.stats.multiple_testing import CLAIMS, MatrixVerdict
 from orchestrator.stats.paired import ROUNDING
 from orchestrator.stats.summary import compute_t_quantile
@@ -51,11 +57,10 @@ def adjust_for_selection(comparison: Comparison, alpha: float) -> Comparison:
     the confidence 1 − `alpha`, so it never contains zero. `likely_change` lies between zero and
     the measured change, and within the interval. A comparison without an interval stays as it is.
     """
-    if comparison.change is None or comparison.half_width is None or comparison.degrees is None:
+    error, degrees = compute_standard_error(comparison), comparison.degrees
+    if comparison.change is None or error is None or degrees is None:
         return comparison
-    degrees = comparison.degrees
     mean = math.log1p(comparison.change) if comparison.change > -1 else -LARGEST_LOG
-    error = math.log1p(comparison.half_width) / compute_t_quantile(comparison.confidence, degrees)
     confidence = max(comparison.confidence, 1 - max(alpha, _LEAST_ALPHA))
     reach = compute_t_quantile(confidence, degrees) * error
     low, high = mean - reach, mean + reach

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from orchestrator.stats.comparison import Comparison, compare_blocks
+from orchestrator.stats.comparison import Comparison, compare_blocks, compute_standard_error
 from orchestrator.stats.confirmation import (
     Confirmation,
-    compute_standard_error,
     get_confirmation_spending,
     judge_confirmation,
 )
