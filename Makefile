@@ -11,7 +11,7 @@ WITH_SERVERS := $(VENV_PYTHON) -m devstack exec --name
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env dev-env demo seeds run manage test chaos soak tools fuzz fuzz-api audit screenshots pictures check check-docker lock \
+.PHONY: help env dev-env demo seeds run manage test chaos soak tools vm-test fuzz fuzz-api audit screenshots pictures check check-docker lock \
 	generate openapi schemas permissions load-tools clean clean-all $(BENCHMARKS)
 
 help: ## list the targets
@@ -26,7 +26,7 @@ dev-env:
 demo: env ## start Pitwall, measure three commits and compare them (ONCE=1 ends afterwards)
 	@$(VENV_PYTHON) -m devstack demo $(if $(ONCE),--once)
 
-seeds: env ## reproduce the five reports in short form (ARGS="--only 002", ARGS=--full takes hours)
+seeds: env ## reproduce the five reports in short form (ARGS="--only 002"; ARGS=--report takes 3 hours)
 	@$(VENV_PYTHON) -m devstack seeds -- $(ARGS)
 
 run: env ## start Pitwall until Ctrl-C; the data stay
@@ -57,6 +57,9 @@ check-docker: dev-env ## check docker/ with hadolint and the reader of Compose f
 chaos: export PITWALL_CHAOS ?= full
 chaos: dev-env ## break workers, servers, links and hosts under running jobs (PITWALL_CHAOS=short)
 	@$(WITH_SERVERS) chaos -- $(VENV_PYTHON) -m pytest tests/chaos $(ARGS)
+
+vm-test: dev-env ## test the setup of a host on an emulated machine (needs qemu-system-x86, mmdebstrap)
+	@$(WITH_SERVERS) vm -- $(VENV_PYTHON) -m pytest -v tests/vm/real_kernel.py $(ARGS)
 
 fuzz: dev-env ## give a million changed inputs to every reader (ARGS="--inputs 20000 --seed 2")
 	@$(VENV_PYTHON) -m tests.fuzz.inputs $(ARGS)

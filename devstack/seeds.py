@@ -1,8 +1,8 @@
-"""Reproduce the five public reports in miniature on this machine through the REST API.
+"""Reproduce the five public reports on this machine through the REST API.
 
-The stack runs already, and its settings are in the environment. Each report gets one run of its
-suite, and a page in Markdown. Exit status 0 means that each run has finished. The page gives the
-reason for each row without a value.
+The stack runs already, and its settings are in the environment. Each report gets runs of its suite,
+and a page in Markdown: one run in miniature, or with --report several that give intervals. Exit
+status 0 means that each run has ended. The page gives the reason for each row without a value.
 """
 
 from __future__ import annotations
@@ -16,10 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.pitwall.units import format_duration, format_items
 from devstack.demo_client import Client
-from devstack.demo_progress import follow
 from devstack.errors import DevstackError
 from devstack.places import CHECKOUT
+from devstack.report_runs import (
+    RunRecord,
+    WantedRun,
+    cancel_others,
+    list_wanted_runs,
+    measure,
+    plan_seconds,
+)
 from devstack.suite_repository import build_suite_repository
 
 #: The number of each report, and the suite that reproduces it.
@@ -30,8 +38,8 @@ SUITES = {
     "003": "protocols",
     "004": "server-overhead",
 }
-#: Each poll takes machine time from the measurement.
-POLL_S = 5.0
+#: The most expected seconds of all reports in their size, without builds.
+MOST_REPORT_S = 3 * 3600.0
 
 
 class SeedsError(DevstackError):
@@ -51,14 +59,31 @@ class Reproduction:
     missing: dict[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSuite:
+    """The runs of one suite; `added` is the output of `add_suite`."""
+
+    seed: str
+    suite: str
+    added: dict[str, Any]
+    client: Client
+    record: RunRecord
+    runs: list[WantedRun]
+
+
 def main() -> int:
     options = _parse_options()
     try:
-        results = [
-            _reproduce(options, seed)
+        suites = [
+            _prepare(options, seed)
             for seed, suite in SUITES.items()
             if not options.only or seed in options.only or suite in options.only
         ]
+        _print_plan(options, suites)
+        if options.plan or not suites:
+            return 0
+        cancel_others(suites[0].client, [each.record for each in suites])
+        results = [_reproduce(options, each) for each in suites]
     except DevstackError as error:
         print(f"\nIt failed: {error}", flush=True)
         return 1
@@ -71,55 +96,78 @@ def main() -> int:
 def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack.seeds", description=__doc__)
     parser.add_argument("folder", type=Path, help="the instance's folder")
-    parser.add_argument(
-        "--full", action="store_true", help="loads as long as in the reports; takes hours"
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument(
+        "--report",
+        dest="size",
+        action="store_const",
+        const="report",
+        help="several runs with intervals, at most three hours; continues after an interruption",
     )
+    sizes.add_argument(
+        "--full",
+        dest="size",
+        action="store_const",
+        const="full",
+        help="loads as long as in the reports; takes days",
+    )
+    parser.add_argument("--plan", action="store_true", help="only print the planned time")
     parser.add_argument("--only", nargs="+", default=[], help="numbers of reports, or suites")
     parser.add_argument("--cases", help="an expression: only these; default: the suite's own")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "docs" / "reproducing")
+    parser.set_defaults(size="miniature")
     return parser.parse_args()
 
 
-def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
+def _prepare(options: argparse.Namespace, seed: str) -> PlannedSuite:
+    """Add the suite, and list its runs; nothing is measured yet."""
     suite = SUITES[seed]
     repository = options.folder / "suites" / suite
-    sha = build_suite_repository(suite, repository)
-    size = [] if options.full else ["--miniature"]
-    added = _run_manage("add_suite", suite, "--repository", str(repository), *size)
+    shas = build_suite_repository(suite, repository)
+    added = _run_manage("add_suite", suite, "--repository", str(repository), "--size", options.size)
     if options.cases is not None:
-        added["cases"] = options.cases
-    client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
-    _cancel_leftovers(client)
-    run = _measure(client, added, sha)
-    summary = _run_manage(
-        *("write_reproduction", run["id"], "--reports", *added["reports"]),
-        *("--full", f'make seeds ARGS="--full --only {suite}"'),
-        *(*size, "--out", str(options.out / f"{seed}.md")),
+        added["parts"] = [{"cases": options.cases, "commits": 1}]
+    kept = options.folder / "reports" / f"{suite}.json" if options.size == "report" else None
+    return PlannedSuite(
+        seed=seed,
+        suite=suite,
+        added=added,
+        client=Client(os.environ["PITWALL_BASE_URL"], added["token"]),
+        record=RunRecord(kept),
+        runs=list_wanted_runs(added, shas),
     )
-    return Reproduction(seed=seed, suite=suite, **summary)
 
 
-def _cancel_leftovers(client: Client) -> None:
-    """Cancel runs that an interrupted command left behind."""
-    for state in ("queued", "running"):
-        for run in client.get("/api/v1/runs", state=state)["runs"]:
-            client.post(f"/api/v1/runs/{run['id']}/cancel", {})
+def _print_plan(options: argparse.Namespace, suites: list[PlannedSuite]) -> None:
+    """Print the expected time of each suite; SeedsError if reports would take too long."""
+    total = 0.0
+    print("\n  Planned, without builds:", flush=True)
+    for each in suites:
+        seconds, finished = plan_seconds(each.client, each.record, each.runs)
+        runs = format_items(len(each.runs), "run")
+        if finished:
+            runs += f", {finished} of them measured earlier"
+        print(f"  {each.seed} {each.suite}: {runs}, {format_duration(seconds)}", flush=True)
+        total += seconds
+    print(f"  Together: {format_duration(total)}", flush=True)
+    if options.size == "report" and total > MOST_REPORT_S:
+        raise SeedsError(
+            f"reports may take {format_duration(MOST_REPORT_S)}: select some with --only, or "
+            "shorten their report-size.yaml"
+        )
 
 
-def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
-    wanted = {
-        "benchmark": added["benchmark"],
-        "baseline": sha,
-        "contenders": [],
-        "cases": added["cases"],
-        "hosts": [added["host"]],
-    }
-    run = client.get(f"/api/v1/runs/{client.post('/api/v1/runs', wanted)['id']}")
-    print(f"\n  {added['benchmark']}: {run['trials_total']} trials. {run['web_url']}", flush=True)
-    run = follow(client, run, poll_s=POLL_S)
-    if run["state"] != "finished":
-        print(f"  the run is {run['state']}: {run['message']}", flush=True)
-    return dict(run)
+def _reproduce(options: argparse.Namespace, planned: PlannedSuite) -> Reproduction:
+    runs = list(measure(planned.client, planned.record, planned.runs))
+    commands = {"miniature": "--report", "report": "--report", "full": "--full"}
+    argument = f"{commands[options.size]} --only {planned.suite}"
+    summary = _run_manage(
+        *("write_reproduction", *(run["id"] for run in runs)),
+        *("--reports", *planned.added["reports"]),
+        *("--command", f'make seeds ARGS="{argument}"', "--size", options.size),
+        *("--out", str(options.out / f"{planned.suite}.md")),
+    )
+    return Reproduction(seed=planned.seed, suite=planned.suite, **summary)
 
 
 def _run_manage(*argv: str) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Stack:
         self.supervisor.on_stop(self._manage("stop_local_agents", "stop_local_agents"))
         self.supervisor.start(self._web(port, url))
         self.supervisor.start(self._celery("worker", *ALONE))
-        self.supervisor.start(self._fetcher())
+        self.supervisor.start(self._background_worker())
         schedule = str(self.instance.root / "celerybeat-schedule")
         self.supervisor.start(self._celery("beat", "-s", schedule, level="warning"))
         self.instance.announce(url)
@@ -178,8 +178,8 @@ class Stack:
             kind, "-m", "celery", "-A", "orchestrator.config", kind, *args, "-l", level
         )
 
-    def _fetcher(self) -> Service:
-        return self._worker("fetcher", "-m", "orchestrator.config.fetch_worker")
+    def _background_worker(self) -> Service:
+        return self._worker("background", "-m", "orchestrator.config.background_worker")
 
     def _worker(self, name: str, *args: str) -> Service:
         command = self._command(name, *args)

@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker
 
 from orchestrator.core.page_cache import forget_parts
 from orchestrator.measurements.ingest import forget_cached
-from orchestrator.operations.garbage import exclude_loaded_objects
+from orchestrator.operations.garbage import limit_garbage
 from tests.support import migrated
 from tests.support.databases import empty_tables
 from tests.support.engine import ANYWHERE
@@ -30,6 +30,8 @@ os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
 # Tests run next to each other, so no host is quiet.
 os.environ["PITWALL_QUIET_WAIT_S"] = "0"
+# All hosts of tests are this machine.
+os.environ["PITWALL_ONE_HOST_PER_MACHINE"] = "0"
 
 
 @pytest.hookimpl(trylast=True)
@@ -52,7 +54,7 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        exclude_loaded_objects()
+        limit_garbage("web")
         gc.enable()
 
 
@@ -74,6 +76,7 @@ def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         MEDIA_ROOT=str(tmp_path_factory.mktemp("media")),
         STORAGES={**settings.STORAGES, "staticfiles": plain},
         HOST_NETWORKS=ANYWHERE,
+        ONE_HOST_PER_MACHINE=False,
         SESSION_REQUESTS_A_MINUTE=0,
         VISITOR_REQUESTS_A_MINUTE=0,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],

@@ -18,10 +18,11 @@ from .paths import get_host_lock
 
 _Argument = tuple[str, dict[str, Any]]
 _STEP: tuple[_Argument, ...] = (("job", {}), ("step", {}))
+_FOLDERS: _Argument = ("--folders", {"nargs": "*", "default": []})
 _OFFSET: _Argument = ("--offset", {"type": int, "default": 0})
 #: By name: the module and function of the command, its arguments, and its description.
 COMMANDS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
-    "facts": ("commands.prepare.facts", (), "print the facts of this host"),
+    "facts": ("commands.prepare.facts", (_FOLDERS,), "print the facts of this host"),
     "idle-check": (
         "commands.idle_check.check_idle",
         (),
@@ -38,6 +39,8 @@ COMMANDS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "log": ("commands.status.log", (*_STEP, ("build", {}), _OFFSET), "print a step's build log"),
     "stop": ("commands.stop.stop", _STEP, "stop a step and all its processes"),
     "stop-all": ("commands.stop.stop_all", (), "stop every step below the work directory"),
+    "begin-outliving": ("commands.outlive.begin", (), "start a detached process as a test"),
+    "end-outliving": ("commands.outlive.end", (), "end it, and print whether it was alive"),
     "prune": (
         "commands.prune.prune",
         (
@@ -49,14 +52,20 @@ COMMANDS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
     "prepare": (
         "commands.prepare.prepare",
         (
-            ("--keep-days", {"type": float, "required": True}),
-            ("--limit-bytes", {"type": int, "default": None}),
             ("--project", {"default": "none"}),
             ("--commits", {"nargs": "*", "default": []}),
             ("--paths", {"nargs": "*", "default": []}),
             ("--programs", {"nargs": "*", "default": []}),
+            _FOLDERS,
+            ("--owner", {"default": ""}),
+            ("--machine-lock", {"action": "store_true"}),
         ),
-        "kill orphans, prune, and print facts, commits and files",
+        "kill orphans, and print facts, commits and files",
+    ),
+    "reserve": (
+        "commands.reserve.reserve",
+        (("time", {"nargs": "?", "metavar": "TIME|off"}), ("reason", {"nargs": "*"})),
+        "let no new job start for this time, such as 2h; for people on the host",
     ),
     "has": ("commands.status.has", (("paths", {"nargs": "*"}),), "print which files exist"),
     "commits": (

@@ -10,8 +10,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-#: A disk with less free space counts as full.
-FULL_BYTES = 1024 * 1024
+#: A disk with less free space counts as full: compilers and package managers fail before it has
+#: none. On a small disk it is this share.
+FULL_BYTES = 256 * 2**20
+FULL_SHARE = 0.02
+
+
+def count_lacking_bytes(root: Path) -> int:
+    """Return how much space has to be freed until the disk no longer counts as full."""
+    disk = shutil.disk_usage(root)
+    return max(0, int(min(FULL_BYTES, FULL_SHARE * disk.total)) - disk.free)
 
 
 def describe_full_disk(root: Path) -> str:
@@ -19,9 +27,10 @@ def describe_full_disk(root: Path) -> str:
 
     On a full disk most programs fail without a message.
     """
-    if shutil.disk_usage(root).free >= FULL_BYTES:
+    if not count_lacking_bytes(root):
         return ""
-    return f"no space is left on the disk of {root}"
+    free = shutil.disk_usage(root).free
+    return f"no space is left on the disk of {root} ({free / 2**20:.0f} MiB free)"
 
 
 def write_json(path: Path, value: Any) -> None:

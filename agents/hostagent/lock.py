@@ -28,7 +28,7 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
-    while not _try(fd):
+    while not lock_descriptor(fd):
         if time.monotonic() >= deadline:
             os.close(fd)
             return None
@@ -39,8 +39,11 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
     return fd
 
 
-def _try(fd: int, shared: bool = False) -> bool:
-    """Try to lock. Windows has no shared lock here: checks exclude each other for an instant."""
+def lock_descriptor(fd: int, shared: bool = False) -> bool:
+    """Try to lock an open file; return False if another process holds the lock.
+
+    Windows has no shared lock here: checks exclude each other for an instant.
+    """
     try:
         if fcntl:
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -60,7 +63,7 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not _try(fd, shared=True)
+        return not lock_descriptor(fd, shared=True)
     finally:
         os.close(fd)
 

@@ -92,6 +92,10 @@ class StepDir:
         return self.path / "keepalive"
 
     @property
+    def beat(self) -> Path:
+        return self.path / "beat"
+
+    @property
     def dropped(self) -> Path:
         return self.path / "dropped.json"
 

@@ -33,17 +33,24 @@ Layout below the host's work directory (all paths are relative to it, all names 
                                           (sandbox/directories.py)
     tuning.json                           changes of host tuning that are not undone yet
                                           (platform/linux/tuning.py)
+    sizes.json                            the sizes of builds and installs (old_files.py)
+    pruned                                touched when a round has looked for old files
     data/<name>/                          the data of prepare steps (sandbox/data_folders.py); <name>
                                           is that of a job, one of its builds, or its trial
         content/                          what measured code may change
         prepared.json                     the steps that have run
     host.lock                             held by the only supervisor that may work below this
                                           directory
+    installation                          a random id of this work directory (platform/machine.py)
+    reserve                               a command for people on the host (reservation.py)
+    reservation.json                      its reservation: until (unix seconds), by, reason
     jobs/<job id>/tls/                    the job's certificates, removed with it
     jobs/<job id>/<step id>/              one step (a round of a job), "a<attempt>-r<round>":
         plan.json                         Plan, written by the orchestrator before `start`
         journal.jsonl                     events of the supervisor, one JSON object per line
-        supervisor.pid, supervisor.log
+        supervisor.pid                    its pid, start time in ticks, and boot id
+        supervisor.log
+        beat                              the monotonic time of the supervisor's last turn
         keepalive                         touched by every `status`: the orchestrator still polls
         dropped.json                      ids of dropped trials, written by the orchestrator while
                                           the step runs: they are skipped, the current one is ended
@@ -54,16 +61,21 @@ Commands: `python3 agents/<hash>.pyz --root <work dir> COMMAND [ARGS]`; each pri
 on stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. Each command first
 undoes the tuning of a dead supervisor.
 
-    facts
-        {"facts": {...}}: the facts of the host (platform/facts.py)
+    facts [--folders FOLDER...]
+        {"facts": {...}, "reservation": RESERVATION}: the facts of the host (platform/facts.py);
+        {"error": {"code": "network_file_system"}} if other machines can share the work directory
     idle-check
         {"interference": INTERFERENCE}, measured for two seconds without work of the agent
         (monitoring/environment.py), with temperatures and others' CPU time
-    prepare --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
-            [--programs NAME...]
-        prepares a new job in one call: stop-all, prune (at most every 10 min), facts, commits, has:
-        {"stopped": [...], "facts": {...}, "commits": {sha: bool}, "present": {path: bool}};
-        facts include the named programs in addition to the default ones
+    prepare [--project ID --commits SHA...] [--paths PATH...] [--programs NAME...] [--owner ID]
+            [--folders FOLDER...] [--machine-lock]
+        prepares a new job in one call: stop-all, facts, commits, has:
+        {"stopped": [...], "facts": {...}, "commits": {sha: bool}, "present": {path: bool},
+        "reservation": RESERVATION};
+        facts include the named programs in addition to the default ones; programs are searched in
+        the folders first;
+        {"error": {"code": "busy"}} if a step of another owner runs below the work directory, or,
+        with --machine-lock, if another job holds the lock of the machine (machine_lock.py)
     check-user NAME
         {"user": {"name": ..., "uid": n, "gid": n}} if measured code can run as this user; else an
         error with the obstacle and its fix (sandbox/user.py)
@@ -72,23 +84,30 @@ undoes the tuning of a dead supervisor.
         supervisor's memory and replaced by *** in all output
         starts a detached supervisor: {"pid": 123}; for a step that was started before it changes
         nothing: {"pid": ..., "already": true}; {"error": {"code": "busy"}} if another step holds
-        host.lock
+        host.lock, or another job the lock of the machine
     status JOB STEP --offset N
         {"alive": bool, "offset": M, "events": [...], "started": bool, "now": unix seconds by the
-        host's clock, "dropped": number of ids in dropped.json}: events appended at or after byte N;
-        an incomplete last line is left for the next call; "started" is false if no supervisor ever
-        ran for this step
+        host's clock, "dropped": number of ids in dropped.json, "beat_age_s": s|null, "idle_s":
+        s|null}: events appended at or after byte N; an incomplete last line is left for the next
+        call; "started" is false if no supervisor ever ran for this step; "beat_age_s" is the time
+        since the last turn of the supervisor's main loop, "idle_s" since the last event
     log JOB STEP BUILD --offset N
         {"offset": M, "text": "..."}: the log of the build of this id in that step from byte N, at
         most 64 KiB, UTF-8 with replacement
     stop JOB STEP
-        stops the supervisor and all its processes: {"stopped": bool}
+        stops the supervisor and all its processes: {"stopped": bool}, and "unkillable": a text, if
+        one of them exists after SIGKILL
     stop-all
         the same for every supervisor below the work directory, and for the orphans of killed ones:
         {"stopped": ["job/step", ...]}
+    begin-outliving, end-outliving
+        the first starts a process that is detached as a supervisor is: {"pid": n|null}; the second,
+        over another connection, ends it: {"alive": whether it was still there}
     prune --keep-days N --limit-bytes B
         removes files that were not used for N days, then the least recently used until at most B
         bytes are left: {"removed": [...], "bytes": left}
+    reserve [TIME|off] [REASON...]
+        for people on the host: writes or removes reservation.json, or shows it as text
     has PATH...
         {"present": {path: bool}} for files below the work directory
     commits PROJECT SHA...
@@ -97,7 +116,10 @@ undoes the tuning of a dead supervisor.
     take-bundle PROJECT NAME
         fetches refs/pitwall/* from bundles/<NAME>.bundle and removes the file
 
-Plan (plan.json), the same for every host of the job except `self`, `tuning`, `run_as` and `tls`:
+RESERVATION: {"left_s": seconds, "by": "user", "reason": "..."}, or null without one
+
+Plan (plan.json), the same for every host of the job except `self`, `tuning`, `run_as`, `tls`,
+`disk`, `owner` and `env`:
 
     {"schema": 5, "job": "...", "step": "a1-r1",
      "silence_s": 600,
@@ -107,8 +129,10 @@ Plan (plan.json), the same for every host of the job except `self`, `tuning`, `r
                "b": {"address": "10.9.0.2", "port": 40123 | null}},
      "run_as": "bench" | null,
      "tuning": {"governor": "performance"},
+     "owner": "<id of the host in Pitwall>", "machine_lock": bool, "env": {"http_proxy": "..."},
      "tls": {"ca": PEM, "cert": PEM | null, "key": PEM | null} | null,
      "quiet": {"busy_share": 0.1, "wait_s": 60},
+     "disk": {"limit_bytes": 10737418240, "keep_days": 30},
      "builds": [BUILD, ...],
      "texts": {"<sha256>": "...", ...},
      "trials": [TRIAL, ...]}
@@ -120,11 +144,17 @@ Plan (plan.json), the same for every host of the job except `self`, `tuning`, `r
                 follower's own plan
     run_as      the user that measured code runs as on this host; null: the agent's login. `start`
                 refuses an unusable user
+    owner       may be absent; steps of other owners are never stopped by `prepare`
+    machine_lock  hold the lock of the machine while the step runs; may be absent
+    env         variables of all processes of builds and trials on this host, except load tools;
+                those of the plan replace them; may be absent
     tuning      settings of this host for this step, undone after it (platform/linux/tuning.py)
     tls         the temporary certificates of the job, written to jobs/<job>/tls/{ca,cert,key}.pem,
                 the key for its owner only; "cert" and "key" are null for hosts without a server
     quiet       a trial waits while others use more than this share of a host's CPUs; all trials
                 of the step together wait for at most `wait_s`
+    disk        before the builds, files that were not used for `keep_days` are removed, then the
+                least recently used until at most `limit_bytes` are left
     texts       the contents of the files of all trials, by their SHA-256
 
 BUILD, unique on a host:
@@ -171,9 +201,14 @@ TRIAL:
      "files": {"load.lua": "<sha256>", "files/seed/items.sql": "<sha256>"},
      "tool": {"name": "oha", "path": "tools/<sha256>/oha" | "/abs/path", "limits": LIMITS,
               "reader": "oha", "cpus": 2},
+     "shares": {"a": [{"name": "server", "cpus": null | 2}, {"name": "tool", "cpus": null}]},
+     "network": {"delay_s": 0.02, "jitter_s": 0.002, "loss": 0.005, "rate_bps": 1e8 | null} | null,
      "cooldown_s": 0.2, "expected_s": 5.0}
 
     path        the same for all processes of the trial, by host
+    shares      who gets separate CPUs on each host, and how many; null: a part of the rest. The host
+                chooses them after its tuning (platform/placement.py). "cpus" of the tool is the
+                number of threads in its command
     port        null: the kernel chooses. That of a service is possible with count 1 only
     ready       how to poll until a process is ready; path null: a connection is enough, with tls a
                 handshake
@@ -185,6 +220,10 @@ TRIAL:
     prepare     run in their order, each after its event
     reader      the reader that reduces the output of the tool (readers/registry.py)
     cpus        the number of threads of the tool
+    network     the emulated network between server and load tool (network/); may be absent, and is
+                null with several hosts. `delay_s` is added to a round trip, half in each direction,
+                and varies by up to `jitter_s`. `loss`: the share of packets that is lost, and
+                `rate_bps` bits per second, in each direction
     cooldown_s  a pause after the trial
     expected_s  the duration of the loads, as far as it is known
 
@@ -247,8 +286,8 @@ SEARCH: {"objective": [{"metric": METRIC, "op": "<" | "<=" | ">" | ">=", "value"
 
 The processes of a service are "service:<name>:<n>", n from 1.
 
-LIMITS (platform/limits.py): {"cpus": [0] | null, "cpu_quota": 0.5 | null (CPUs), "memory_bytes": n
-| null, "open_files": n | null}. The load tool always runs on the lead.
+LIMITS (platform/limits.py): {"share": "server" | null (any CPU), "cpu_quota": 0.5 | null (CPUs),
+"memory_bytes": n | null, "open_files": n | null}. The load tool always runs on the lead.
 
 Measured code comes from a definition or a repository: steps of install and build, prepare steps,
 servers, services, and a script in place of a load tool. With "run_as" it runs as that user, and
@@ -269,13 +308,14 @@ Placeholders are replaced in each argument and environment value, never by a she
                            not replaced without such a step
     {ca} {cert} {key}      server, services, prepare, loads: the job's PEM files
     {bind}                 server, services, prepare, loads: the address on which a server of this host must
-                           listen; 127.0.0.1 if the plan has one host
+                           listen; 127.0.0.1 if the plan has one host, and
+                           EMULATED_SERVER_ADDRESS in an emulated network
     {NAME_host} {NAME_port} {NAME_addresses}
                            server, services, prepare, loads: for each started service NAME the host,
                            the port of its first process, and "host:port,host:port,...", as the
                            server's host reaches them
     {address}              loads: the address of the server under test for the lead, in brackets if
-                           it is IPv6; 127.0.0.1 if the plan has one host
+                           it is IPv6; {bind} if the plan has one host
     {tool} {probe_rate}    loads
     {out} {rows}           loads: the files of the tool's report and of its rows, new for each load;
                            its stdout is next to {out} ({trial_dir}/tool.stdout, for the second load
@@ -286,6 +326,7 @@ A trial has these steps. All processes start again for each trial, and for each 
     1. Create its folder with `files`. End the measurement of the environment of every host, which
        began with the end of the processes or of the cooldown of the trial before. Measure it again
        until it is quiet or the time limit of `quiet` is reached.
+       Set up the emulated network, if there is one, and measure it.
     2. Start the services in order, each ready before the next.
     3. Start the server, wait until it is ready for the lead, and check where it runs from.
        Prepare steps run before 2, between 2 and 3, and after 3.
@@ -299,8 +340,9 @@ A check with a problem fails the trial: "wrong_protocol" for another protocol th
 Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
     supervisor_started {pid}
-    tuned {applied: {knob: value}, refused: {knob: reason}}
-    untuned {}
+    tuned TUNED
+    untuned {left: {knob: reason}}
+        left: settings that were not restored; the next command tries again
     build_started {build, commit, label}
     build_done {build, commit, cached, seconds, installed, digests: {source, build}}
         installed: the name of its folder, or null; digests: as in BUILT
@@ -313,17 +355,20 @@ Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
     prepared {trial, step, each, seconds}
         a prepare step has succeeded; step: its number from 1
     phase {trial, phase, quiet_s}
-        nobody should poll for quiet_s seconds
+        nobody should poll for quiet_s seconds; trial is null outside of the trials
     trial_done {trial, quiet_s}
         its files are complete; a cooldown follows
     trial_failed {trial, code, message, output}
         code: see FAILURES; output: tail of the server's output
     trial_dropped {trial}
         it was in dropped.json before it began
+    settled {seconds, left}
+        after builds of more than a second: how long the host was given, and what is left
     round_done {}
         the supervisor ends after it
     aborted {reason, code}
-        code: "stopped" | "silence" | "peer_lost" | "internal"
+        code: "stopped" | "silence" | "peer_lost" | "internal" | "disk_full" | "disk_limit" (the
+        files of the step alone exceed the limit) | "unkillable" (a process does not end)
 
 A failed build or a server that does not start fails the trials that need it; the others continue. A
 lost host ends the step on all hosts.
@@ -343,6 +388,7 @@ result.json:
      "checks": [CHECKED, ...], "loads": [LOADED, ...], "search": SEARCHED | null,
      "limits": {"server": APPLIED, "service:redis:1": APPLIED, "tool": APPLIED, ...},
      "on": {"server": label, "tool": label}, "hosts": {"a": ENVIRONMENT, ...},
+     "placement": {"a": PLACEMENT, ...}, "network": NETWORK | null,
      "load_before": load1 | null}
 
     port_checked  the kernel confirmed that the server itself listens there; false if unknown
@@ -350,6 +396,17 @@ result.json:
     limits        of each process, as the kernel has them
     hosts         each host before the processes of the trial started
     load_before   with several hosts the higher one of the server's and the lead's
+
+PLACEMENT: {"cpus": {share: [1, 5] | null (any), ...}, "system": [0, 4], "agent": [0, 4] | null,
+            "siblings": [...], "shared": [["server", "tool"], ...], "problem": "...", "note": "..."}
+  "agent": the CPUs of the agent, null if unknown; the others as in platform/placement.py.
+
+NETWORK: {"round_trip_s": x|null, "jitter_s": x|null, "lost": {"requests": LOST, "responses": LOST},
+          "rate_bps": {"requests": x, "responses": x} | null, "queues": "...", "changed": bool}
+  The emulated network as it was measured before the services started (network/probe.py).
+  LOST: {"sent": n, "lost": n}. "requests" is the direction from the load tool to the server.
+  "round_trip_s" is the median, null if all were lost. "queues" is the output of `tc qdisc show` for
+  both ends, and "changed" says whether it was different after the loads.
 
 BUILT: {"source": hex | null, "build": hex | null, "checked": bool}
   The digests of builds/build_records.py. `checked`: each process of the server that listens on the
@@ -378,7 +435,9 @@ LOADED: {"argv": [...], "rc": 0, "signal": null, "rate": r|null (closed loop),
             "server_peak_rss_bytes": n|null, "tool_peak_rss_bytes": n|null,
             "server_voluntary_switches": n|null, "server_involuntary_switches": n|null,
             "server_read_bytes": n|null, "server_written_bytes": n|null,
-            "steal_s": x|null, "sampler_cpu_s": x|null, "reasons": {key: why it is null}},
+            "steal_s": x|null, "sampler_cpu_s": x|null, "ended_workers": n,
+            "reasons": {key: why it is null}},
+            ended_workers: processes of the server that existed before the load and ended under it
   "samples": [{"t": s since load start, "server_cpu_s":…, "server_rss_bytes":…, "tool_cpu_s":…,
                "server_switches":…, "server_io_bytes":…, "temperature_c":…, "clock_mhz":…,
                "connections": open TCP connections to the server|null}],
@@ -406,15 +465,20 @@ ANSWER: {"check": "load", "when": "before" | "during" | "after", "count": n, "at
 ENVIRONMENT and INTERFERENCE: see monitoring/environment.py; a fact that cannot be read is null,
 with a reason in "reasons".
 
+TUNED: {"applied": {knob: value}, "refused": {knob: reason}}
+  The settings of the plan's "tuning" that are set completely for the step, and the others.
+
 APPLIED: {"mechanism": "cgroup2" | "cgroup1" | "job" (Windows) | "affinity" (none of them),
   "cpus": [..]|null, "cpu_quota": x|null, "memory_bytes": n|null, "open_files": n|null,
   "file_bytes": n|null (of one file), "processes": n|null (and threads),
   "user": name|null (a separate user),
   "refused": {limit: why it is not enforced, or not as requested},
-  "throttled": n, "oom_kills": n, "refused_forks": n}
-  `throttled`: periods of 100 ms in which the quota was exhausted; `oom_kills`: processes that the
-  memory limit ended; `refused_forks`: how often the control group was refused another process. Each
-  exists only with an enforced limit of its kind.
+  "changed": {limit: its values before and after the load},
+  "throttled": n, "oom_kills": n, "refused_forks": n, "peak_memory_bytes": n}
+  `changed`: limits that something changed or removed in between, and "group" if the process left
+  its control group; `throttled`: periods of 100 ms in which the quota was exhausted; `oom_kills`:
+  processes that the kernel ended for lack of memory; `refused_forks`: how often the control group
+  was refused another process. These exist only with a control group that counts them.
 
 rows.json:
 
@@ -455,6 +519,9 @@ MOST_PASSES = 4
 #: The fewest characters of a secret: a shorter one cannot be distinguished from other text.
 SHORTEST_SECRET = 8
 
+#: The server's address in an emulated network: of 198.18.0.0/15, which is for benchmarks (RFC 2544).
+EMULATED_SERVER_ADDRESS = "198.18.0.2"
+
 #: In the files of an install: all files of the commit.
 WHOLE_COMMIT = "."
 
@@ -476,13 +543,14 @@ FAILURES = (
     "prepare_failed",
     "tool_missing",
     "tool_failed",
+    "network_failed",
     "output_lost",
     "internal",
     "cancelled",
 )
 
 #: The failures that the host causes and not the measured code: the trial may be repeated.
-INFRASTRUCTURE_FAILURES = ("output_lost", "internal")
+INFRASTRUCTURE_FAILURES = ("network_failed", "output_lost", "internal")
 
 #: The maximum of rows of a trial; a plan that would exceed it is refused.
 MAX_ROWS = 5_000_000

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Optional
 from .errors import UsageError
 from .judging import WORSE, parse_failing_verdicts
 from .parsing import parse_duration, parse_run_id, parse_share
+from .setup_script import DEFAULT_ACCOUNT
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).
@@ -43,6 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     _import(_add_command(commands, "import", "send finished results, or a history, from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
     _add_command(commands, "hosts", "list the team's hosts, and which are free")
+    _reserve(_add_command(commands, "reserve", "let no new job start on a host for a while"))
+    _add_host(commands.add_parser("host", help="prepare this machine for Pitwall"))
     _add_local(_add_command(commands, "local", "measure on this machine, without a server"))
     return whole
 
@@ -99,10 +102,17 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
     run.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
     _add_builds(run)
-    _add_until(run)
+    _add_until(run, "compared", "ranked")
+    run.add_argument(
+        "--places", type=int, metavar="N", help="of --until ranked: order the first N (default: 3)"
+    )
     run.add_argument(
         "--budget", type=parse_duration, metavar="TIME", help="machine time, such as 30m"
     )
+    run.add_argument(
+        "--wait-limit", type=parse_duration, metavar="TIME",
+        help="how long jobs wait for their hosts, such as 12h or 3d (default: 7d)",
+    )  # fmt: skip
     run.add_argument("--priority", choices=("low", "normal", "high"))
     keys = run.add_mutually_exclusive_group()
     keys.add_argument(
@@ -217,6 +227,36 @@ def _export(export: argparse.ArgumentParser) -> None:
         kind.add_argument("--output", "-o", metavar="FILE", default="-")
 
 
+def _reserve(reserve: argparse.ArgumentParser) -> None:
+    reserve.add_argument("host", metavar="HOST")
+    either = reserve.add_mutually_exclusive_group(required=True)
+    either.add_argument(
+        "--for", dest="time", type=parse_duration, metavar="TIME", help="such as 2h; at most 168h"
+    )
+    either.add_argument("--end", action="store_true", help="end the reservation")
+    reserve.add_argument("--reason", metavar="TEXT", default="", help="shown to the team")
+
+
+def _add_host(host: argparse.ArgumentParser) -> None:
+    actions = host.add_subparsers(dest="action", metavar="ACTION", required=True)
+    setup = _add_command(actions, "setup", "create the account, its limits and its rights (root)")
+    setup.add_argument(
+        "--user", metavar="NAME", default=DEFAULT_ACCOUNT,
+        help="account that Pitwall logs in as (default: %(default)s); created if it is missing",
+    )  # fmt: skip
+    setup.add_argument("--key", metavar="FILE", help="file with the public key of Pitwall")
+    setup.add_argument(
+        "--no-tuning", action="store_true",
+        help="the account may change neither governor nor turbo nor SMT",
+    )  # fmt: skip
+    setup.add_argument("--undo", action="store_true", help="remove what was installed")
+    either = setup.add_mutually_exclusive_group()
+    either.add_argument(
+        "--print", dest="print_only", action="store_true", help="only print the script"
+    )
+    either.add_argument("--yes", action="store_true", help="run the script without a question")
+
+
 def _add_local(local: argparse.ArgumentParser) -> None:
     local.add_argument("definition", nargs="?", default=".pitwall.yaml", metavar="FILE")
     local.add_argument("--contender", metavar="REF", help="default: the checked-out commit")
@@ -254,11 +294,14 @@ def _add_builds(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_until(parser: argparse.ArgumentParser) -> None:
+def _add_until(parser: argparse.ArgumentParser, *contests: str) -> None:
+    """Add --until; `contests` are the choices that compare the values of a contest."""
     parser.add_argument(
-        "--until", choices=("rounds", "decided", "screened"),
+        "--until", choices=("rounds", "decided", "screened", *contests),
         help="decided: measure each case until its verdict is known, at most 20 rounds unless "
-        "--rounds is lower; screened: the same, but 7 rounds without a sign of a change",
+        "--rounds is lower; screened: the same, but 7 rounds without a sign of a change"
+        + ("; compared, ranked: until all values of a contest are decided against the baseline, or "
+           "until the order of the first places is" if contests else ""),
     )  # fmt: skip
 
 

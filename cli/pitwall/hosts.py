@@ -1,4 +1,4 @@
-"""`pitwall hosts`: list the team's hosts, and which of them are free."""
+"""`pitwall hosts` lists the team's hosts; `pitwall reserve` keeps one free of new jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from .bar import Progress
 from .client import Client
+from .errors import NoAnswerError
 from .output import Output, Result
 from .tables import render_table
 
@@ -24,6 +25,26 @@ def list_hosts(
     return Result({"hosts": hosts})
 
 
+def reserve_host(
+    args: argparse.Namespace, client: Client, progress: Progress, output: Output
+) -> Result:
+    host = _find_host(client, args.host)
+    path = f"hosts/{host['id']}/reservation"
+    if args.end:
+        host = client.ask("DELETE", path).data()
+    else:
+        host = client.post(path, {"duration_s": round(args.time), "reason": args.reason})
+    output.print_text(f"{host['name']}: {_describe_now(host)}")
+    return Result(host)
+
+
+def _find_host(client: Client, name: str) -> Any:
+    for host in client.pages("hosts", "hosts"):
+        if host["name"] == name:
+            return host
+    raise NoAnswerError(f"the team has no host named {name}; `pitwall hosts` lists them")
+
+
 def _build_row(host: Any) -> tuple[str, ...]:
     return (
         host["name"],
@@ -37,6 +58,10 @@ def _build_row(host: Any) -> tuple[str, ...]:
 def _describe_now(host: Any) -> str:
     if host["run"]:
         return f"measures run {host['run']}"
+    reservation = host["reservation"]
+    if reservation:
+        why = f": {reservation['reason']}" if reservation["reason"] else ""
+        return f"reserved by {reservation['by']} until {reservation['until']}{why}"
     if host["message"]:
         return str(host["message"]).splitlines()[0]
     return "free" if host["open_now"] else f"closed until {host['hours_change_at'] or 'opened'}"

@@ -18,7 +18,8 @@ from .comparing import compare
 from .errors import INTERRUPTED, NO_ANSWER, PASS, NoAnswerError, UsageError
 from .files import export, send_files
 from .history_import import send_histories
-from .hosts import list_hosts
+from .host_setup import set_up_host
+from .hosts import list_hosts, reserve_host
 from .local import measure_here
 from .output import Output, Result
 from .proposing import propose
@@ -32,6 +33,7 @@ COMMANDS = {
     "propose": propose,
     "export": export,
     "hosts": list_hosts,
+    "reserve": reserve_host,
 }
 
 
@@ -75,6 +77,8 @@ def _end(message: str, status: int, progress: Progress, output: Output, **detail
 def _run_command(args: argparse.Namespace, progress: Progress, output: Output) -> Result:
     if args.command == "local":
         return measure_here(args, progress, output)
+    if args.command == "host":
+        return set_up_host(args, progress, output)
     client = Client(args.url, _read_token(args.token_file), report=progress.print_line)
     if args.command == "import":
         send = send_histories if args.as_history else send_files

@@ -55,7 +55,9 @@ def build_request(args: argparse.Namespace) -> dict[str, Any]:
         "rounds": args.rounds,
         "builds": args.builds,
         "until": args.until,
+        "places": args.places,
         "budget_s": args.budget,
+        "wait_limit_s": args.wait_limit,
         "priority": args.priority,
     }
     return {name: value for name, value in wanted.items() if value not in (None, [], "")}

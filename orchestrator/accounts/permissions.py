@@ -70,12 +70,13 @@ PAGES: Mapping[str, PageRow] = {
     **_build_page_rows("account-unlink", see=PERSON, do=PERSON),
     **_build_page_rows("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
     **_build_page_rows(
-        """overview runs run run-progress run-trials run-refs run-idle-checks build-log trial
+        """overview runs queue run run-progress run-trials run-refs run-idle-checks build-log trial
         trial-artifact trial-histogram validity load-tools compare compare-case compare-choose
         history history-data history-commit history-point alerts alert reports report report-export
         report-new hosts host benchmark-diff catalogue catalogue-suite references reference imports
         import schedules backfills backfill benchmarks members sharing settings-quotas
-        project-badges badge-value badge-verdict embed channel delivery project-fetch""",
+        project-badges badge-value badge-verdict embed channel delivery project-fetch
+        host-setup-script""",
         see=VIEWER,
     ),
     # Forms that viewers may view, to learn what can be requested.
@@ -90,6 +91,7 @@ PAGES: Mapping[str, PageRow] = {
         """backfill-cancel run-rerun run-pin run-cancel run-cancel-part run-measure-now
         history-baseline annotation-new annotation-edit history-dismiss history-confirm
         alert-change alert-confirm host-golden host-calibrate host-maintenance host-release
+        host-reserve host-reservation-end
         benchmark-repository-definition project-pin case-visibility reference-catalogue
         import-start import-discard schedule-enable channel-test delivery-redeliver forge-answer
         project-fetch-now catalogue-run""",
@@ -115,13 +117,14 @@ PAGES: Mapping[str, PageRow] = {
     ),
     **_build_page_rows(
         """project project-access project-changes project-forge project-public project-repository
-        channels host-checks""",
+        channels host-checks report-visibility""",
         see=VIEWER,
         do=MAINTAINER,
     ),
     **_build_page_rows("host-new project-secret project-secrets", see=MAINTAINER, do=MAINTAINER),
     **_build_page_rows(
-        """host-key-accept host-ssh host-settings member-role invitation-new channel-enable
+        """host-key-accept host-ssh host-certificate host-settings member-role invitation-new
+        channel-enable
         project-access-host-key project-access-host-key-reject project-restore
         benchmark-restore measure-here""",
         do=MAINTAINER,
@@ -189,6 +192,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         GET /results
         GET /results/imports
         GET /results/imports/{import_id}
+        GET /queue
         GET /runs
         POST /runs/plan
         GET /backfills
@@ -300,6 +304,8 @@ OPERATIONS: Mapping[str, OperationRow] = {
         POST /hosts/{host_id}/golden/reset
         POST /hosts/{host_id}/maintenance
         POST /hosts/{host_id}/release
+        POST /hosts/{host_id}/reservation
+        DELETE /hosts/{host_id}/reservation
         POST /tokens
         DELETE /tokens/{token_id}
         """,
@@ -318,6 +324,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /projects/{project}/forge
         POST /projects/{project}/forge/secret
         PUT /projects/{project}/public
+        PUT /reports/{name}/visibility
         DELETE /projects/{project}/repository-access
         DELETE /projects/{project}/repository-access/host-key
         DELETE /projects/{project}/repository-access/offered-host-key
@@ -340,6 +347,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         PATCH /channels/{channel_id}
         GET /credentials
         POST /credentials
+        PUT /credentials/{credential_id}/certificate
         POST /hosts
         DELETE /hosts/{host_id}
         POST /hosts/{host_id}/checks

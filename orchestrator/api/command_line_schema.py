@@ -14,7 +14,7 @@ from orchestrator.api.schemas.backfills import BackfillOut, BackfillPlanOut
 from orchestrator.api.schemas.catalogue import DefinitionOut
 from orchestrator.api.schemas.common import CaseOut, CommitOut
 from orchestrator.api.schemas.comparisons import ComparisonOut
-from orchestrator.api.schemas.hosts import HostOut
+from orchestrator.api.schemas.hosts import HostDetailOut, HostOut
 from orchestrator.api.schemas.proposals import ProposalOut
 from orchestrator.api.schemas.reports import ReportOut
 from orchestrator.api.schemas.results import HistoryPreviewOut
@@ -123,6 +123,13 @@ class ImportedFiles(Schema):
     files: list[ImportedFile]
 
 
+class HostSetup(Schema):
+    """`ran`: the script ran on this machine without an error."""
+
+    script: str
+    ran: bool
+
+
 class Trials(Schema):
     trials: list[TrialOut]
 
@@ -150,10 +157,12 @@ DOCUMENTS: Mapping[str, Any] = {
     "compare": JudgedComparison,
     "propose": ProposalOut,
     "hosts": Hosts,
+    "reserve": HostDetailOut,
     "import": ImportedFiles,
     "export trials": Trials,
     "export report": ReportOut,
     "export definition": DefinitionOut,
+    "host setup": HostSetup,
     "local": JudgedComparison | SingleCommit,
     "error": FailedCommand,
 }

@@ -26,6 +26,7 @@ from orchestrator.api.routers import (
     projects,
     proposals,
     pull_requests,
+    queue,
     references,
     reports,
     repository_access,
@@ -58,7 +59,7 @@ add_handlers(api)
 api.add_decorator(run_once, mode="operation")
 api.add_decorator(wrap_operation, mode="view")
 PARTS = (
-    runs, schedules, backfills, builds, comparisons, histories, latencies, reports, results,
+    runs, queue, schedules, backfills, builds, comparisons, histories, latencies, reports, results,
     catalogue, proposals, projects, references, load_tools, hosts, fleet, calibrations, trials,
     retention, changes, annotations, team, pull_requests, channels, forges, repository_access,
     project_secrets, sharing, validity, deletions, unknown,

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from django.conf import settings
 from django.db import transaction
 
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.database.clock import read_database_time
 from orchestrator.database.task_messages import send_task
 
-TASK = "orchestrator.dispatch.tasks.fetch_repositories"
+TASK = "orchestrator.dispatch.background_tasks.fetch_repositories"
 
 #: Pauses before a failed fetch is tried again; after the last one only a request starts it.
 PAUSES_S = (5, 30, 120, 600, 3600)
@@ -59,7 +58,7 @@ def request_fetch(
     fetch.refs = list(dict.fromkeys([*fetch.refs, *refs]))[-MOST_REFS:]
     fetch.clone = fetch.clone or clone
     fetch.save(update_fields=["requested_at", "next_at", "refs", "clone"])
-    transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
+    wake_fetches()
     return fetch
 
 
@@ -78,6 +77,6 @@ def pause_after(failures: int) -> timedelta:
     return timedelta(seconds=PAUSES_S[max(0, min(failures, len(PAUSES_S)) - 1)])
 
 
-def wake_fetcher(queue: str) -> None:
-    """Start a fetch worker; without a broker the next tick does it."""
-    send_task(TASK, queue=queue)
+def wake_fetches() -> None:
+    """Start a fetch after the transaction is committed; without a broker the next tick does it."""
+    transaction.on_commit(partial(send_task, TASK))

@@ -19,7 +19,7 @@ from orchestrator.benchmarks.fetch_requests import (
     PAUSES_S,
     pause_after,
     request_fetch,
-    wake_fetcher,
+    wake_fetches,
 )
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.mirrors import MirrorBusyError, measure_folder
@@ -245,7 +245,7 @@ def _end_fetch(ours: Fetch, error: str, *, retry: bool = True) -> None:
     fetch.ended_at, fetch.progress = now, ""
     fetch.save()
     if fetch.next_at is not None:
-        transaction.on_commit(partial(wake_fetcher, settings.FETCH_QUEUE))
+        wake_fetches()
 
 
 def _plan_next(fetch: Fetch, tried: list[str], now: datetime) -> None:

@@ -24,6 +24,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "{files}; at most 16.",
         "prepare": "Commands that create data before the load, in this order.",
         "load": "The load on the server.",
+        "network": "An emulated network between the load tool and the server, on one host.",
         "checks": "Requests with their expected responses, checked before and after each load.",
         "known": "True values of metrics in SI units, if the server is built to have them.",
         "measured": "The side to measure: server or client; the other is constant.",
@@ -36,11 +37,15 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "include": "Additional cases; each names every axis.",
         "exclude": "Excluded cells; a value or a list of values for some axes.",
         "baseline": "The values of axes that are the 100 % reference of reports.",
+        "contest": "The axis whose values are compared in pairs: each round of a job measures them "
+        "one after the other, in random order.",
         "rounds": "Measurements of each case per commit; a verdict needs at least 5.",
         "builds": "How often a run builds each commit, to separate the difference between builds "
         "from a change; 1: once, kept for all runs.",
         "cooldown_s": "Pause after each trial in seconds.",
-        "pin_cpus": "Separate CPUs for server and load tool, if the host has enough.",
+        "pin_cpus": "Separate physical cores for server and load tool, if the host has enough.",
+        "too_few_cores": "On a host with too few physical cores: share them, or do not measure "
+        "the case there (unsupported).",
     },
     "Subject": {
         "start": _START,
@@ -134,6 +139,12 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "response_bytes": "Body bytes of a successful response, as received: a number or a range.",
         "expect": "The good responses; all others are errors.",
     },
+    "Network": {
+        "delay": "What it adds to each round trip, such as 20 ms; half in each direction.",
+        "jitter": "By how much a round trip may differ from the delay, such as 2 ms.",
+        "loss": "The share of packets that is lost in each direction, such as 0.5 %.",
+        "rate": "Bits per second in each direction, such as 100 Mbit/s.",
+    },
     "Expect": {
         "status": "A status, or a list of statuses; default: 200.",
         "volatile": "Regular expressions of the parts of the body that may vary; all else must be "
@@ -188,6 +199,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "services": "Changes of the services, by name.",
         "load": "Changes of the load.",
         "limits": "Changes of the limits.",
+        "network": "Changes of the network.",
         "checks": "The checks that replace those of the definition.",
         "prepare": "The prepare steps that replace those of the definition.",
     },

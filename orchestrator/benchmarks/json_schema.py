@@ -91,6 +91,7 @@ def _complete_models(models: dict[str, Schema]) -> None:
     _refer(option["subject"], _DEFS + "SubjectPart")
     _refer(option["load"], _DEFS + "LoadPart")
     _refer(option["limits"], _DEFS + "RoleLimits")
+    _refer(option["network"], _DEFS + "Network")
     option["services"]["additionalProperties"] = {"$ref": _DEFS + "ServicePart"}
     option["checks"]["anyOf"][0]["items"] = {"$ref": _DEFS + "Check"}
     option["prepare"]["anyOf"][0]["items"] = {"$ref": _DEFS + "PrepareStep"}

@@ -17,6 +17,7 @@ from orchestrator.benchmarks.matrix import (
     find_unsupported_reason,
     resolve_cells,
     resolve_load,
+    resolve_network,
 )
 from orchestrator.benchmarks.placeholders import (
     find_placeholders,
@@ -50,7 +51,11 @@ def build_load_specs(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[Load
     Raise InvalidRequestError with the field if the tool cannot create the load.
     """
     load = resolve_load(spec, parameters)
-    whole = replace(_build_load_spec(load, parameters), client_measured=spec.measured == "client")
+    whole = replace(
+        _build_load_spec(load, parameters),
+        client_measured=spec.measured == "client",
+        network=resolve_network(spec, parameters),
+    )
     steps = tuple(
         _build_step_spec(whole, step, first=not place)
         for place, step in enumerate(load.steps or ())
@@ -145,7 +150,13 @@ def estimate_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
     loads = build_load_specs(spec, parameters)
     loading = sum(each.primer_s + each.warmup_s + _estimate_loading_s(each) for each in loads)
     probes = USUAL_PROBES if loads[0].searching else 1
-    return probes * (loading + TRIAL_OVERHEAD_S + sum_step_limits(spec)) + spec.cooldown_s
+    per_probe = loading + TRIAL_OVERHEAD_S + sum_step_limits(spec)
+    return probes * per_probe + get_network_setup_s(loads[0]) + spec.cooldown_s
+
+
+def get_network_setup_s(load: LoadSpec) -> float:
+    """Return the seconds in which a trial sets up and measures its emulated network, if any."""
+    return 0.0 if load.network is None else load.network.setup_s
 
 
 def sum_step_limits(spec: Spec) -> float:

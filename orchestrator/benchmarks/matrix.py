@@ -11,17 +11,19 @@ from pydantic import ValidationError
 from orchestrator.benchmarks.faults import find_first_fault
 from orchestrator.benchmarks.fields import Environment, Scalar, format_axis_value
 from orchestrator.benchmarks.load import REFERENCES, TEXTS, Load
+from orchestrator.benchmarks.network import Network
 from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
+from orchestrator.loadtools.emulated_network import EmulatedNetwork
 
 MAX_CASES = 5_000
 #: Fields that do not change what one case measures.
 _NOT_MEASURED = frozenset(
     {
         "version", "title", "description", "known", "requires", "matrix", "include", "exclude",
-        "baseline", "rounds", "builds",
+        "baseline", "contest", "rounds", "builds", "too_few_cores",
     }
 )  # fmt: skip
 
@@ -148,6 +150,25 @@ def resolve_load(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
         path, problem = find_first_fault(error, data, Load)
         raise InvalidRequestError(
             f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
+            field="matrix",
+        ) from error
+
+
+def resolve_network(spec: Spec, parameters: Mapping[str, Scalar]) -> EmulatedNetwork | None:
+    """Return the emulated network of one case; None if it has none.
+
+    Raise InvalidRequestError with the axis if a value does not fit.
+    """
+    network = resolve(spec, parameters).network
+    if network is None:
+        return None
+    data = {name: fill(text, parameters) for name, text in network.texts.items()}
+    try:
+        return Network.model_validate(data).emulate()
+    except ValidationError as error:
+        path, problem = find_first_fault(error, data, Network)
+        raise InvalidRequestError(
+            f"matrix: the values {dict(parameters)} do not fit: network.{path}: {problem}",
             field="matrix",
         ) from error
 

@@ -6,20 +6,14 @@ not those of the full suite.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
-from orchestrator.benchmarks.fields import Strict, refuse
-from orchestrator.benchmarks.options import merge_changes
-from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.yaml_text import parse_yaml
+from orchestrator.benchmarks.sized_suites import SizeFile, merge_into_definition
 
 
-class _Miniature(Strict):
-    changes: dict[str, Any]
+class _Miniature(SizeFile):
     cases: Annotated[str, Field(max_length=2000)] = ""
 
 
@@ -36,16 +30,5 @@ def build_miniature(source: str, changes: str) -> Miniature:
 
     Raise InvalidRequestError if one of them cannot be read; `parse` validates the result.
     """
-    try:
-        whole, data = parse_yaml(source), parse_yaml(changes)
-        wanted = _Miniature.model_validate(data)
-    except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {describe_yaml_error(error)}") from error
-    except ValueError as error:
-        if not isinstance(error, ValidationError):
-            raise InvalidRequestError(f"not a usable YAML document: {error}") from error
-        path, problem = find_first_fault(error, data, _Miniature)
-        raise refuse(path or "miniature", problem) from error
-    small = merge_changes(whole, wanted.changes)
-    text = yaml.safe_dump(small, sort_keys=False, allow_unicode=True, width=100)
+    wanted, text = merge_into_definition(source, changes, _Miniature)
     return Miniature(source=f"# In miniature: short loads, few rounds.\n{text}", cases=wanted.cases)

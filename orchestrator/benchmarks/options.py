@@ -48,6 +48,7 @@ class Option(Strict):
     services: dict[str, Any] = {}
     load: dict[str, Any] = {}
     limits: dict[str, Any] = {}
+    network: dict[str, Any] = {}
     checks: list[dict[str, Any]] | None = None
     prepare: list[dict[str, Any]] | None = None
 
@@ -58,6 +59,7 @@ class Option(Strict):
             "services": self.services,
             "load": self.load,
             "limits": self.limits,
+            "network": self.network,
         }
         changed = {name: part for name, part in parts.items() if part}
         for name, items in (("checks", self.checks), ("prepare", self.prepare)):

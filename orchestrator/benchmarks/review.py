@@ -83,11 +83,12 @@ def review_spec(spec: Spec) -> Review:
         round_s=sum(estimate_trials_s(spec, possible))
         + estimate_prepare_s(spec, possible, commits=1),
         tools=tools,
-        requires=_list_requirements(spec),
+        requires=list_requirements(spec),
     )
 
 
-def _list_requirements(spec: Spec) -> dict[str, dict[str, list[str]]]:
+def list_requirements(spec: Spec) -> dict[str, dict[str, list[str]]]:
+    """Return the required programs: program → versions → the values of axes that require it."""
     requirements: dict[str, dict[str, list[str]]] = {}
     for program, versions in spec.requires.items():
         requirements.setdefault(program, {})[versions] = []

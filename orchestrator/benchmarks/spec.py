@@ -38,6 +38,7 @@ from orchestrator.benchmarks.fields import (
 )
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
+from orchestrator.benchmarks.network import Network
 from orchestrator.benchmarks.options import Options, Requires
 from orchestrator.benchmarks.other_repositories import MAX_REPOSITORIES, OtherRepository
 from orchestrator.benchmarks.placeholders import (
@@ -123,8 +124,9 @@ class Spec(Strict):
 
     `known`: true values of metrics if the server is built to have them: a load tool's difference
     from them is its error. `measured`: the side to measure; the other is constant. `baseline`: the
-    values of axes that are the 100 % of reports. `repositories`: commits of other projects, which
-    the subject and the services may use.
+    values of axes that are the 100 % of reports. `contest`: the axis whose values are measured in
+    common blocks and compared in pairs. `repositories`: commits of other projects, which the
+    subject and the services may use.
     """
 
     version: Literal[1]
@@ -136,6 +138,7 @@ class Spec(Strict):
     repositories: Annotated[dict[Name, OtherRepository], Field(max_length=MAX_REPOSITORIES)] = {}
     prepare: Annotated[list[PrepareStep], Field(max_length=MAX_PREPARE_STEPS)] = []
     load: Load
+    network: Network | None = None
     checks: Annotated[list[Check], Field(max_length=50)] = []
     known: dict[str, Annotated[float, Field(gt=0)]] = {}
     measured: Literal["server", "client"] = "server"
@@ -146,10 +149,12 @@ class Spec(Strict):
     include: Annotated[list[dict[Name, Scalar]], Field(max_length=1000)] = []
     exclude: Annotated[list[dict[Name, Scalar | list[Scalar]]], Field(max_length=200)] = []
     baseline: dict[Name, Scalar] = {}
+    contest: Name | None = None
     rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 7
     builds: Annotated[int, Field(ge=1, le=MAX_BUILDS)] = 1
     cooldown_s: Annotated[float, Field(ge=0, le=600)] = 1
     pin_cpus: bool = True
+    too_few_cores: Literal["share", "unsupported"] = "share"
 
     @property
     def has_build_steps(self) -> bool:
@@ -184,20 +189,23 @@ class Spec(Strict):
         """Leave out unused fields, so that older definitions keep their digests."""
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
-        unused = {
+        unused: dict[str, Any] = {
             "files": {},
             "services": [],
             "repositories": {},
             "prepare": [],
             "limits": RoleLimits().model_dump(),
+            "network": None,
             "checks": [],
             "known": {},
             "measured": "server",
             "builds": 1,
+            "too_few_cores": "share",
             "requires": {},
             "options": {},
             "include": [],
             "baseline": {},
+            "contest": None,
         }
         for name, value in unused.items():
             if data[name] == value:
@@ -272,6 +280,11 @@ class Spec(Strict):
                     f"limits.{role}.cpus: pin_cpus is false, so no CPUs are set aside; "
                     "leave one of the two out"
                 )
+        if self.too_few_cores == "unsupported" and not self.pin_cpus:
+            raise ValueError(
+                "too_few_cores: pin_cpus is false, so no cores are set aside; "
+                "leave one of the two out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -305,7 +318,8 @@ def parse(source: str) -> Spec:
     _check_axis_names(data)
     spec = from_data(data)
     if faults := [
-        *_find_equal_values(spec), *_find_unknown_words(spec), *_find_useless_builds(spec)
+        *_find_equal_values(spec), *_find_unknown_words(spec), *_find_useless_builds(spec),
+        *_find_useless_contest(spec),
     ]:  # fmt: skip
         raise InvalidRequestError.from_faults(faults)
     if not spec.options:
@@ -338,6 +352,17 @@ def _find_useless_builds(spec: Spec) -> Iterator[tuple[str, str]]:
     """Without build steps, all builds of a commit would be equal."""
     if spec.builds > 1 and not spec.has_build_steps:
         yield "builds", "there are no build steps (subject.build), so all builds would be equal"
+
+
+def _find_useless_contest(spec: Spec) -> Iterator[tuple[str, str]]:
+    """A contest compares values of an axis, so there must be several."""
+    if spec.contest is None:
+        return
+    if spec.contest not in spec.matrix:
+        known = ", ".join(spec.matrix) or "none"
+        yield "contest", f"{spec.contest} is not an axis of the matrix; there are: {known}"
+    elif len(spec.list_values(spec.contest)) == 1:
+        yield "contest", f"the axis {spec.contest} has a single value; add another one to compare"
 
 
 def check_start(spec: Spec) -> None:
@@ -432,6 +457,8 @@ def _iterate_stages(spec: Spec) -> Iterator[Stage]:
         if isinstance(text, str) and text.startswith("{")
     ]
     given.append(("subject.working_dir", spec.subject.working_dir or ""))
+    if spec.network is not None:
+        given += [(f"network.{name}", text) for name, text in spec.network.texts.items()]
     given += [(f"repositories.{name}.ref", each.ref) for name, each in spec.repositories.items()]
     given += [
         (f"prepare[{place}].working_dir", step.working_dir or "")

@@ -10,6 +10,7 @@ from itertools import chain
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.selectors import StoredSpec, load_stored_spec
 from orchestrator.comparisons.exclusions import (
@@ -18,14 +19,22 @@ from orchestrator.comparisons.exclusions import (
     load_flagged_trials,
     load_shared_runs,
 )
-from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
+from orchestrator.comparisons.mismatches import (
+    Mismatches,
+    find_mismatches,
+    hide_host_settings,
+)
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
 from orchestrator.comparisons.reasons import build_notes, summarise_comparison
 from orchestrator.comparisons.report import CaseComparison, CaseName, ComparisonReport
 from orchestrator.comparisons.same_builds import build_same_build_notes, load_builds
 from orchestrator.comparisons.selection import Selection, select_cases
-from orchestrator.comparisons.sensitivity import build_sensitivity, leave_out_suspects
+from orchestrator.comparisons.sensitivity import (
+    build_sensitivity,
+    leave_out_suspects,
+    list_suspect_cases,
+)
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.comparisons.spending import load_spending
 from orchestrator.core.errors import NotFoundError
@@ -43,7 +52,7 @@ from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.conclusion import CaseBlocks, conclude_matrix, withhold_cells
 from orchestrator.stats.many import ComparisonInput, compare_many
-from orchestrator.stats.multiple_testing import Cell, judge_matrix
+from orchestrator.stats.multiple_testing import Cell, MatrixVerdict, judge_matrix
 from orchestrator.stats.saturated_blocks import (
     SaturatedBlock,
     SaturatedEstimate,
@@ -96,6 +105,8 @@ def compare_sides(
     specs = _load_specs(benchmark, sides, runs)
     selection = _select(benchmark, sides, runs, run, specs, all_metrics=all_metrics)
     mismatches = find_mismatches(benchmark, sides, selection.cases, selection.names)
+    if isinstance(member, Visitor):
+        mismatches = hide_host_settings(mismatches)
     has_steps = any(each is not None and each.spec.has_build_steps for each in specs)
     judged = judge_cases(
         selection,
@@ -124,47 +135,56 @@ def judge_cases(
 
     The other metrics are a family of their own in the correction for many tests. `spending`: case →
     the verdicts that were taken on its blocks. `build_noise`: of the hosts, as calibrated. If there
-    are blocks with a suspect trial, all cases are judged without them as well.
+    are blocks with a suspect trial, the primary metrics are judged without them as well.
     """
-    judged = _judge_cases(selection, mismatches, specs, spending, build_noise)
-    certain = leave_out_suspects(selection)
-    if certain is None:
-        return judged
-    without = _judge_cases(certain, mismatches, specs, spending, build_noise)
-    return replace(judged, sensitivity=build_sensitivity(selection, judged.matrix, without.matrix))
-
-
-def _judge_cases(
-    selection: Selection,
-    mismatches: Mismatches,
-    specs: SideSpecs,
-    spending: Mapping[str, Spending],
-    build_noise: Mapping[BuildNoiseKey, BuildNoise],
-) -> JudgedCases:
-    compared: Compared = _compare_cases(selection, mismatches, build_noise)
-    names = selection.names.cases
-    primary = {
-        str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
-        for index, case in enumerate(selection.cases)
-    }
+    every = {str(index): case.metrics.keys() for index, case in enumerate(selection.cases)}
+    compared: Compared = _compare_cases(selection, mismatches, build_noise, every)
+    primary = _list_deciding_metrics(selection, specs)
+    matrix = _judge_primary(selection, compared, primary, spending)
+    # The comparisons of cases without suspect blocks are the same without these blocks.
+    wanted = {case: primary[case] for case in list_suspect_cases(selection)}
+    sensitivity = None
+    if wanted:
+        certain = leave_out_suspects(selection)
+        fewer = {**compared, **_compare_cases(certain, mismatches, build_noise, wanted)}
+        without = _judge_primary(certain, fewer, primary, spending)
+        sensitivity = build_sensitivity(selection, matrix, without)
     others = {case: metrics.keys() - set(primary[case]) for case, metrics in compared.items()}
     blocks = _collect_blocks(selection)
-    matrix = judge_matrix(compared, primary=primary, spending=spending)
-    concluded = conclude_matrix(matrix, compared, blocks)
     informing = judge_matrix(compared, primary=others, spending=spending)
     informing = withhold_cells(informing, blocks)
-    for family in (concluded, informing):
+    for family in (matrix, informing):
         compared = adjust_claims(compared, family, spending)
     return JudgedCases(
         compared=compared,
-        matrix=concluded,
+        matrix=matrix,
         others=informing,
         blocks=blocks,
         mismatches=mismatches,
         spending=spending,
         open_loops=_find_open_loops(selection, specs[0]),
         with_saturated=_estimate_with_saturated(selection, compared),
+        sensitivity=sensitivity,
     )
+
+
+def _list_deciding_metrics(selection: Selection, specs: SideSpecs) -> dict[str, Sequence[str]]:
+    names = selection.names.cases
+    return {
+        str(index): choose_deciding_metrics(_list_primary(case, specs, names), case.metrics)
+        for index, case in enumerate(selection.cases)
+    }
+
+
+def _judge_primary(
+    selection: Selection,
+    compared: Compared,
+    primary: Mapping[str, Sequence[str]],
+    spending: Mapping[str, Spending],
+) -> MatrixVerdict:
+    """Return the verdicts of the metrics that decide, with failures and excluded blocks."""
+    matrix = judge_matrix(compared, primary=primary, spending=spending)
+    return conclude_matrix(matrix, compared, _collect_blocks(selection))
 
 
 def _estimate_with_saturated(
@@ -346,31 +366,33 @@ def _compare_cases(
     selection: Selection,
     mismatches: Mismatches,
     build_noise: Mapping[BuildNoiseKey, BuildNoise],
-) -> Compared:
-    """Compare each metric that may be judged, in the order of the registry."""
+    wanted: Mapping[str, Collection[str]],
+) -> dict[str, dict[str, Comparison]]:
+    """Compare the wanted metrics of cases that may be judged, in the order of the registry."""
     infos = _list_judged_metrics(selection.cases)
     compared: dict[str, dict[str, Comparison]] = {}
     paired: list[tuple[str, str, ComparisonInput]] = []
-    for index, case in enumerate(selection.cases):
-        compared[str(index)] = {}
+    for index, keys in wanted.items():
+        case, compared[index] = selection.cases[int(index)], {}
         for info in infos:
-            values = case.metrics.get(info.key)
-            withheld = index in mismatches.withheld and info.key.startswith("latency.")
-            if values is None or withheld or min(chain(*values), default=0.0) < 0:
+            if info.key not in keys:
+                continue
+            withheld = int(index) in mismatches.withheld and info.key.startswith("latency.")
+            if withheld or min(chain(*case.metrics[info.key]), default=0.0) < 0:
                 continue
             if not case.paired:
                 unpaired = _compare_unpaired(case, info, selection.block_runs)
-                compared[str(index)][info.key] = unpaired
+                compared[index][info.key] = unpaired
                 continue
             request = replace(
                 _build_input(case, info.key, info),
                 builds=case.builds[info.key],
                 build_noise=build_noise.get(_build_noise_key(case, info)),
             )
-            paired.append((str(index), info.key, request))
+            paired.append((index, info.key, request))
     results = compare_many([request for *_, request in paired])
-    for (index_text, key, _), result in zip(paired, results, strict=True):
-        compared[index_text][key] = result
+    for (index, key, _), result in zip(paired, results, strict=True):
+        compared[index][key] = result
     return compared
 
 

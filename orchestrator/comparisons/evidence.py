@@ -29,7 +29,8 @@ _Distributions = Mapping[int, Distribution]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTrial:
-    """`tool`: name and version of the load tool, empty if unknown."""
+    """`tool`: name and version of the load tool, empty if unknown. `network`: the emulated one,
+    empty without one."""
 
     id: UUID
     run: UUID
@@ -42,6 +43,7 @@ class EvidenceTrial:
     message: str
     tool: str
     version: int
+    network: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,12 @@ class Evidence:
     blocks: tuple[EvidenceBlock, ...]
     more: int
     points: Mapping[str, tuple[int | None, int | None]]
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Return the emulated networks of the shown trials."""
+        trials = (trial for block in self.blocks for trial in block.sides if trial)
+        return tuple(dict.fromkeys(trial.network for trial in trials if trial.network))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +148,14 @@ def _load_trials(
     values = rows.values_list(
         "pk", "job_id", "job__run_id", "round", Coalesce("host__name", "job__host__name"),
         "started_at", "state", "validity", "reasons", "message", "provenance__tool",
-        "job__run__definition__version",
+        "job__run__definition__version", "provenance__network__title",
     )  # fmt: skip
     return {hash_block(job, number): _build_trial(pk, run, number, rest)
             for pk, job, run, number, *rest in values}  # fmt: skip
 
 
 def _build_trial(pk: UUID, run: UUID, number: int, rest: Sequence[Any]) -> EvidenceTrial:
-    host, at, state, validity, reasons, message, tool, version = rest
+    host, at, state, validity, reasons, message, tool, version, network = rest
     program = tool if isinstance(tool, dict) else {}
     return EvidenceTrial(
         id=pk,
@@ -161,6 +169,7 @@ def _build_trial(pk: UUID, run: UUID, number: int, rest: Sequence[Any]) -> Evide
         message=message,
         tool=" ".join(str(program[key]) for key in ("name", "version") if program.get(key)),
         version=version,
+        network=network or "",
     )
 
 

@@ -30,6 +30,7 @@ from orchestrator.comparisons.report import (
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.spreadsheets import render_csv
 from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.needed_blocks import export_needed_blocks
 from orchestrator.stats.order_effect import OrderEffect
 from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.unpaired import UNCONFIRMED
@@ -149,6 +150,7 @@ def _export_case(case: CaseComparison, latency: LatencyDetail | None) -> dict[st
         "contender_host": case.contender_host.name,
         "paired": case.paired,
         "missing_blocks": case.missing_blocks,
+        "missing_blocks_range": case.missing.range if case.missing else None,
         "missing_s": case.missing_s,
         "missing": _export_missing(count_missing_for_case(case)),
         "verdict": case.verdict,
@@ -183,7 +185,7 @@ def _export_metric(metric: MetricComparison) -> dict[str, Any]:
         "blocks": metric.blocks,
         "p_value": metric.p_value,
         "q_value": metric.q_value,
-        "needed_blocks": metric.needed_blocks if metric.more_blocks else None,
+        **export_needed_blocks(metric.needed, metric.blocks),
         "verdict": metric.verdict,
         "reasons": list(metric.reasons),
         "order_effect": _export_order_effect(metric.result.order_effect),

@@ -1,7 +1,7 @@
 """Find the mismatches of a comparison: what differs between the sides except the commit."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.versions import compute_diff
@@ -24,10 +24,19 @@ _REASONS = {
     "loop": _OTHER_LOOP,
     "protocol": "a different protocol means different work for server and client",
     "repositories": "different commits of another repository are a difference of their own",
-    "network": "over loopback there is no network, and server and client share one machine",
+    "network": "another network takes another time; over loopback there is none, and server and "
+    "client share one machine",
+    "generator_settings": "latencies include the time of the load tool, which depends on the "
+    "clocks and settings of its machine",
+    "cpu_placement": "other CPUs may have other caches, neighbours and clocks",
 }
 #: What an empty text means, where it is not unknown.
-_NO_VALUE = {"repositories": "none"}
+_NO_VALUE = {"repositories": "none", "generator_settings": "those of the server's host"}
+
+
+#: Aspects that are settings of hosts, which only members see.
+_OF_HOSTS = frozenset({"generator settings", "CPU placement"})
+_HIDDEN = "not public"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +75,15 @@ def find_mismatches(
         if before is not None and after is not None and before.loop != after.loop:
             withheld.update(group)
     return Mismatches(all=tuple(dict.fromkeys(mismatches)), withheld=frozenset(withheld))
+
+
+def hide_host_settings(mismatches: Mismatches) -> Mismatches:
+    """Return the mismatches as visitors see them."""
+    shown = (
+        replace(each, baseline=_HIDDEN, contender=_HIDDEN) if each.aspect in _OF_HOSTS else each
+        for each in mismatches.all
+    )
+    return replace(mismatches, all=tuple(dict.fromkeys(shown)))
 
 
 def _group_by_configuration(cases: Sequence[PairedCase], indexes: Sequence[int]) -> list[list[int]]:
@@ -179,7 +197,7 @@ def _compare_provenance(
         if first == second or (attribute == "tool_version" and before.tool != after.tool):
             continue
         yield Mismatch(
-            aspect=attribute.replace("_", " "),
+            aspect=attribute.replace("_", " ").replace("cpu", "CPU"),
             baseline=first or _NO_VALUE.get(attribute, "unknown"),
             contender=second or _NO_VALUE.get(attribute, "unknown"),
             reason=reason,

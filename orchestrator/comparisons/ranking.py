@@ -1,6 +1,5 @@
 """Builds the cases of a report with their verdicts, and ranks them: regressions first."""
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +22,19 @@ from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, Comparison, Verdict
 from orchestrator.stats.conclusion import CaseBlocks
 from orchestrator.stats.multiple_testing import REPORT_ORDER, Cell, MatrixVerdict
-from orchestrator.stats.needed_blocks import EVEN_ODDS, DecisionRule, estimate_needed_blocks
-from orchestrator.stats.power import MOST_BLOCKS, POWER
+from orchestrator.stats.needed_blocks import (
+    DecisionRule,
+    FurtherBlocks,
+    NeededBlocks,
+    estimate_needed_blocks,
+    find_largest,
+)
 from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.summary import summarise
 
 #: The rank of a verdict: failures and changes first, then inconclusive cases.
 ORDER: Mapping[str, int] = {verdict: rank for rank, verdict in enumerate(REPORT_ORDER)}
 _WITHHELD = "closed and open loop: their latencies are not comparable"
-
-
-#: The total blocks that would probably decide an inconclusive primary metric, and with even odds.
-NeededBlocks = Mapping[Cell, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ def _build_case(
     judged: JudgedCases,
     infos: Sequence[Metric],
     trial_s: Mapping[int, float],
-    needed: NeededBlocks,
+    needed: Mapping[Cell, NeededBlocks],
 ) -> CaseComparison:
     case, exclusions, names = selection.cases[index], selection.exclusions[index], selection.names
     metrics = _build_metrics(index, judged, infos, needed)
@@ -112,7 +112,6 @@ def _build_case(
     missing = (
         _count_missing_blocks(metrics, counts.excluded) if verdict is Verdict.INCONCLUSIVE else None
     )
-    in_reach = missing is not None and missing <= MOST_BLOCKS
     return CaseComparison(
         case=names.cases[before.case],
         contender_case=names.cases[after.case],
@@ -129,9 +128,8 @@ def _build_case(
         outcomes=blocks.outcomes,
         withheld=blocks.find_obstacle(),
         source=case,
-        missing_blocks=missing if in_reach else None,
-        out_of_reach=missing is not None and not in_reach,
-        missing_s=_estimate_seconds(missing if in_reach else None, trial_s.get(before.case)),
+        missing=missing,
+        missing_s=_estimate_seconds(missing, trial_s.get(before.case)),
     )
 
 
@@ -185,7 +183,10 @@ def _count_exclusions(case: PairedCase) -> Exclusions:
 
 
 def _build_metrics(
-    index: int, judged: JudgedCases, infos: Sequence[Metric], needed: NeededBlocks
+    index: int,
+    judged: JudgedCases,
+    infos: Sequence[Metric],
+    needed: Mapping[Cell, NeededBlocks],
 ) -> tuple[MetricComparison, ...]:
     """Return the metrics, primary ones first."""
     compared = judged.compared[str(index)]
@@ -199,9 +200,12 @@ def _build_metrics(
 
 
 def _build_metric(
-    info: Metric, comparison: Comparison, judged: JudgedCases, cell: Cell, needed: NeededBlocks
+    info: Metric,
+    comparison: Comparison,
+    judged: JudgedCases,
+    cell: Cell,
+    needed: Mapping[Cell, NeededBlocks],
 ) -> MetricComparison:
-    blocks, even_blocks = needed.get(cell, (None, None))
     primary = cell in judged.matrix.cells
     family = judged.matrix if primary else judged.others
     return MetricComparison(
@@ -210,8 +214,7 @@ def _build_metric(
         primary=primary,
         verdict=family.cells[cell],
         q_value=family.q_values[cell],
-        needed_blocks=blocks,
-        even_blocks=even_blocks,
+        needed=needed.get(cell),
         with_saturated=judged.with_saturated.get(cell),
     )
 
@@ -252,7 +255,7 @@ def _compute_mean(values: Sequence[float]) -> float | None:
     return summary.mean if summary else None
 
 
-def _estimate_needed_blocks(judged: JudgedCases) -> NeededBlocks:
+def _estimate_needed_blocks(judged: JudgedCases) -> dict[Cell, NeededBlocks]:
     """Return the total blocks that would probably decide each inconclusive primary metric.
 
     More blocks like these do not help a case whose blocks are excluded too often.
@@ -262,17 +265,11 @@ def _estimate_needed_blocks(judged: JudgedCases) -> NeededBlocks:
     for cell, verdict in judged.matrix.cells.items():
         if verdict is Verdict.INCONCLUSIVE and cell[0] in helped:
             rules[_build_next_rule(judged, cell[0])].append(cell)
-    needed: dict[Cell, tuple[int, int]] = {}
+    needed: dict[Cell, NeededBlocks] = {}
     for rule, cells in rules.items():
         open_ = [judged.compared[case][metric] for case, metric in cells]
-        probable, even = (
-            estimate_needed_blocks(open_, rule, power) for power in (POWER, EVEN_ODDS)
-        )
-        needed |= {
-            cell: (blocks, fewer)
-            for cell, blocks, fewer in zip(cells, probable, even, strict=True)
-            if blocks is not None and fewer is not None
-        }
+        estimates = zip(cells, estimate_needed_blocks(open_, rule), strict=True)
+        needed |= {cell: blocks for cell, blocks in estimates if blocks is not None}
     return needed
 
 
@@ -285,19 +282,18 @@ def _build_next_rule(judged: JudgedCases, case: str) -> DecisionRule:
     )
 
 
-def _count_missing_blocks(metrics: Sequence[MetricComparison], excluded: int) -> int | None:
-    """Return how many more blocks would probably decide the inconclusive primary metrics.
+def _count_missing_blocks(
+    metrics: Sequence[MetricComparison], excluded: int
+) -> FurtherBlocks | None:
+    """Return the further blocks that would probably decide the inconclusive primary metrics.
 
     The share of blocks that have the metric, and are not excluded, is assumed to stay the same.
     """
-    open_ = [metric for metric in metrics if metric.needed_blocks is not None]
-    if not open_:
-        return None
-    measured = excluded + max(metric.blocks for metric in metrics if metric.primary)
-    return max(
-        math.ceil((metric.needed_blocks - metric.blocks) * measured / max(1, metric.blocks))
-        for metric in open_
-        if metric.needed_blocks is not None
+    measured = excluded + max((metric.blocks for metric in metrics if metric.primary), default=0)
+    return find_largest(
+        metric.needed.count_further(metric.blocks, measured - metric.blocks)
+        for metric in metrics
+        if metric.needed is not None
     )
 
 
@@ -309,5 +305,7 @@ def load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[
     return dict(trials.values_list("case_id", "expected_s"))
 
 
-def _estimate_seconds(blocks: int | None, trial_s: float | None) -> float | None:
-    return None if blocks is None or trial_s is None else 2 * trial_s * blocks
+def _estimate_seconds(missing: FurtherBlocks | None, trial_s: float | None) -> float | None:
+    if missing is None or missing.in_reach is None or trial_s is None:
+        return None
+    return 2 * trial_s * missing.in_reach

@@ -15,7 +15,7 @@ from orchestrator.runs.models import Run
 from orchestrator.stats.block_outcomes import BlockOutcomes
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.conclusion import Withheld
-from orchestrator.stats.needed_blocks import is_out_of_reach
+from orchestrator.stats.needed_blocks import FurtherBlocks, NeededBlocks
 from orchestrator.stats.saturated_blocks import SaturatedEstimate
 from orchestrator.stats.unpaired import UNCONFIRMED
 
@@ -52,9 +52,9 @@ class MetricComparison:
     improved, regressed, trivial, equivalent, inconclusive. `q_value`: the expected share of false
     changes among all metrics with a p-value as small as this one. Primary metrics are one family of
     tests, the others another one. If the sides share no block, `blocks` counts the trials of the
-    smaller side. `needed_blocks`, of inconclusive primary metrics: the total that would probably
-    decide it, as of `estimate_needed_blocks`, and `even_blocks` with even odds; None if unknown.
-    `with_saturated`: the change over all blocks, if a trial of some is saturated.
+    smaller side. `needed`, of inconclusive primary metrics: the total blocks that would probably
+    decide it; None if unknown. `with_saturated`: the change over all blocks, if a trial of some is
+    saturated.
     """
 
     info: Metric
@@ -62,27 +62,13 @@ class MetricComparison:
     primary: bool
     verdict: str
     q_value: float | None
-    needed_blocks: int | None = None
-    even_blocks: int | None = None
+    needed: NeededBlocks | None = None
     with_saturated: SaturatedEstimate | None = None
 
     @property
-    def more_blocks(self) -> int | None:
-        """Return how many more blocks would probably decide it; None if no run has so many."""
-        return self._count_more(self.needed_blocks)
-
-    @property
-    def more_blocks_for_even_odds(self) -> int | None:
-        """Return how many more blocks would decide it with even odds; None if no run has so many.
-
-        Then it will most likely stay open.
-        """
-        return self._count_more(self.even_blocks)
-
-    def _count_more(self, total: int | None) -> int | None:
-        if total is None or is_out_of_reach(self.result, total):
-            return None
-        return total - self.blocks
+    def further(self) -> FurtherBlocks | None:
+        """Return the blocks that would probably decide it, in addition to the present ones."""
+        return None if self.needed is None else self.needed.count_further(self.blocks)
 
     @property
     def key(self) -> str:
@@ -150,11 +136,11 @@ class CaseComparison:
 
     `validity_issues` are the reasons of the trials in both. `contender_case` and `contender_host`
     differ from the baseline's only if the sides differ in them. Not `paired`: the sides share no
-    block, so the machine itself may have changed. `missing_blocks` more would probably decide an
+    block, so the machine itself may have changed. `missing` blocks would probably decide an
     inconclusive case, in `missing_s` seconds; None if the case is decided or they are unknown.
     `verdict_without_suspect`: that of the other blocks; None without suspect ones.
-    `out_of_reach`: the most blocks of a run would probably not decide it. `outcomes`: how the
-    trials of both sides ended. `withheld`: why its values give no verdict, or prove no equivalence.
+    `outcomes`: how the trials of both sides ended. `withheld`: why its values give no verdict, or
+    prove no equivalence.
     """
 
     case: CaseName
@@ -169,12 +155,21 @@ class CaseComparison:
     validity_issues: tuple[ValidityIssue, ...]
     open_loop: bool
     source: PairedCase | None = None
-    missing_blocks: int | None = None
-    out_of_reach: bool = False
+    missing: FurtherBlocks | None = None
     verdict_without_suspect: Verdict | None = None
     missing_s: float | None = None
     outcomes: BlockOutcomes = field(default_factory=BlockOutcomes)
     withheld: Withheld | None = None
+
+    @property
+    def missing_blocks(self) -> int | None:
+        """Return how many more blocks would probably decide it; None if no run has so many."""
+        return None if self.missing is None else self.missing.in_reach
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Return whether the most blocks of a run would probably not decide it."""
+        return self.missing is not None and self.missing.in_reach is None
 
     @property
     def has_data(self) -> bool:

@@ -13,16 +13,19 @@ from orchestrator.stats.multiple_testing import MatrixVerdict
 Value = TypeVar("Value")
 
 
-def leave_out_suspects(selection: Selection) -> Selection | None:
-    """Return the selection without the blocks with a suspect trial; None without such blocks.
+def list_suspect_cases(selection: Selection) -> list[str]:
+    """Return the cases that have a block with a suspect trial: their indices, as text."""
+    return [str(index) for index, each in enumerate(selection.exclusions) if each.suspect_blocks]
+
+
+def leave_out_suspects(selection: Selection) -> Selection:
+    """Return the selection without the blocks with a suspect trial.
 
     The trials of sides that share no block are not identified, so they stay.
     """
-    suspect = [each.suspect_blocks for each in selection.exclusions]
-    if not any(suspect):
-        return None
-    pairs = zip(selection.cases, suspect, strict=True)
-    return replace(selection, cases=[_leave_out(case, blocks) for case, blocks in pairs])
+    pairs = zip(selection.cases, selection.exclusions, strict=True)
+    cases = [_leave_out(case, each.suspect_blocks) for case, each in pairs]
+    return replace(selection, cases=cases)
 
 
 def build_sensitivity(

@@ -37,7 +37,8 @@ use_this_transport()
 
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["orchestrator.dispatch"])
+for module in ("tasks", "background_tasks"):
+    app.autodiscover_tasks(["orchestrator.dispatch"], related_name=module)
 # Celery would close the database's connections after each task. Django keeps them for CONN_MAX_AGE,
 # and checks that they still work before they are used again.
 app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
@@ -67,8 +68,8 @@ def _begin_worker(**_: Any) -> None:
     # Celery warns in nine lines about late acknowledgement at each lost connection, and no task
     # here is acknowledged late. Set it here, because a worker sets new filters when it starts.
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
-    queues = set(app.amqp.queues.consume_from)
-    begin_process("fetcher" if queues == {settings.FETCH_QUEUE} else "worker")
+    has_steps = settings.CELERY_TASK_DEFAULT_QUEUE in app.amqp.queues.consume_from
+    begin_process("worker" if has_steps else "background")
 
 
 @beat_init.connect
@@ -83,8 +84,8 @@ def _end_worker(**_: Any) -> None:
     end_process()
 
 
-def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, object]:
-    return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds, **options}}
+def _build_beat_entry(seconds: float, task: str) -> dict[str, object]:
+    return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds}}
 
 
 # Whatever a user waits for sends a wake-up message (dispatch/wakeups.py). The ticks find work that
@@ -92,15 +93,18 @@ def _build_beat_entry(seconds: float, task: str, **options: str) -> dict[str, ob
 # measurement on the same machine.
 app.conf.beat_schedule = {
     "pump": _build_beat_entry(15.0, "orchestrator.dispatch.tasks.pump"),
-    "process-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.process_results"),
-    "start-due-work": _build_beat_entry(20.0, "orchestrator.dispatch.tasks.start_due_work"),
-    "import-results": _build_beat_entry(30.0, "orchestrator.dispatch.tasks.import_results"),
-    "fetch-repositories": _build_beat_entry(
-        20.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
-    ),
-    "prune-results": _build_beat_entry(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "remove-ended": _build_beat_entry(300.0, "orchestrator.dispatch.tasks.remove_ended"),
-    "remove-unused-repositories": _build_beat_entry(
-        300.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
-    ),
+    **{
+        name.replace("_", "-"): _build_beat_entry(
+            seconds, f"orchestrator.dispatch.background_tasks.{name}"
+        )
+        for name, seconds in (
+            ("process_results", 30.0),
+            ("start_due_work", 20.0),
+            ("import_results", 30.0),
+            ("fetch_repositories", 20.0),
+            ("prune_results", 60.0),
+            ("remove_ended", 300.0),
+            ("remove_unused_repositories", 300.0),
+        )
+    },
 }

@@ -1,9 +1,14 @@
 """Pitwall's settings, all read from the environment; docs/configuration.md lists the variables."""
 
+import gc
 from pathlib import Path
 
 from orchestrator.config import variables
 from orchestrator.core.logs import FORMATS
+
+# Nearly all objects of loaded code stay. To search them for garbage took a fifth of the time of
+# loading. OperationsConfig.ready() enables it again.
+gc.disable()
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
@@ -68,6 +73,11 @@ ALLOWED_INTERNAL_NETWORKS = variables.read_words("PITWALL_ALLOWED_INTERNAL_NETWO
 
 # Networks that hosts may be in; by default all but this machine and link-local addresses.
 HOST_NETWORKS = variables.read_words("PITWALL_HOST_NETWORKS")
+
+# Where the packets go that wake hosts (Wake-on-LAN): a broadcast address and its port.
+WAKE_ADDRESS = variables.read_text("PITWALL_WAKE_ADDRESS", "255.255.255.255:9")
+# Whether a machine can be only one host of a team, and only one job at a time measures on it.
+ONE_HOST_PER_MACHINE = variables.read_flag("PITWALL_ONE_HOST_PER_MACHINE", default=True)
 
 # Limits of a fetch: its time, and the disk space of one mirror.
 GIT_FETCH_TIMEOUT_S = variables.read_number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
@@ -275,9 +285,20 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = variables.read_text("PITWALL_QUEUE", "pitwall")
-# Fetches have a separate worker: a git server that hangs delays no job.
+# Whatever may take long has a separate worker, so that it delays no step of a job. Fetches have a
+# queue of their own in it: other background work does not wait behind them (docs/decisions/0082).
+BACKGROUND_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-background"
 FETCH_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-fetches"
+LONG_QUEUES = (BACKGROUND_QUEUE, FETCH_QUEUE)
+CELERY_TASK_ROUTES = [
+    {
+        "orchestrator.dispatch.background_tasks.fetch_repositories": {"queue": FETCH_QUEUE},
+        "orchestrator.dispatch.background_tasks.*": {"queue": BACKGROUND_QUEUE},
+    }
+]
+BACKGROUND_SLOTS = variables.read_number("PITWALL_BACKGROUND_SLOTS", 8)
 FETCH_SLOTS = variables.read_number("PITWALL_FETCH_SLOTS", 8)
+BACKGROUND_THREADS = BACKGROUND_SLOTS + FETCH_SLOTS
 FETCHES_A_TEAM = variables.read_number("PITWALL_FETCHES_A_TEAM", 2)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # The work is waiting for hosts: threads share the open connections (docs/decisions/0011).

@@ -12,7 +12,8 @@
         ├── UnreachableError       no connection (transient)
         ├── HostKeyMismatchError   the host key is not the confirmed one
         ├── LoginRefusedError      the host does not accept Pitwall's key
-        └── HostSetupError         something that the job needs is missing on the host
+        ├── HostSetupError         something that the job needs is missing on the host
+        └── HostBusyError          others use the host now: the job waits, and nothing has failed
 
 Packages define subclasses where they raise them: transport's CommandTimedOutError, dispatch's
 AgentError (both HostError), loadtools' ToolOutputError.
@@ -99,3 +100,11 @@ class LoginRefusedError(HostError):
 
 class HostSetupError(HostError):
     pass
+
+
+class HostBusyError(HostError):
+    """`wait_s`: seconds until the host is asked again."""
+
+    def __init__(self, message: str, *, wait_s: float = 15.0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agents.hostagent.bundle import Bundle, build_bundle
-from orchestrator.core.errors import HostError, HostSetupError
+from orchestrator.core.errors import HostBusyError, HostError, HostSetupError
 from orchestrator.core.spans import span
 from orchestrator.core.untrusted_json import parse_json
 from orchestrator.dispatch import agent_responses
@@ -19,7 +19,11 @@ from orchestrator.transport.base import CommandResult, Transport
 #: Python loads only its standard library on the host: a faster start, equal on all hosts.
 LEAN = ("-I", "-S")
 CALL_TIMEOUT_S = 30.0
+#: It ends processes of other steps, which may take 20 s, and asks programs for their versions.
+READY_TIMEOUT_S = 120.0
 BUNDLE_TIMEOUT_S = 300.0
+#: A supervisor has 20 s to end, and what is killed 15 s.
+STOP_TIMEOUT_S = 45.0
 
 
 class AgentError(HostError):
@@ -30,11 +34,29 @@ class AgentMissingError(AgentError):
     """This version of the agent is not on the host."""
 
 
+class SharedFolderError(HostSetupError):
+    """Other machines can share the work directory."""
+
+
+#: Codes of errors of the agent → the error here; others are an AgentError.
+_ERRORS: Mapping[str, type[HostError]] = {
+    "busy": HostBusyError,
+    "network_file_system": SharedFolderError,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Readiness:
-    """The state of a host before a job: its facts, and the commits and files that it has."""
+class HostReport:
+    """The facts of a host, and the reservation that was made on it."""
 
     facts: dict[str, Any]
+    reservation: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness(HostReport):
+    """The state of a host before a job: also the commits and files that it has."""
+
     commits: Mapping[str, bool]
     present: Mapping[str, bool]
 
@@ -55,31 +77,51 @@ class Agent:
     def ready(
         self,
         *,
-        keep_days: float,
-        limit_bytes: int,
         repository: str,
         commits: Sequence[str],
         paths: Sequence[str],
         programs: Sequence[str] = (),
+        folders: Sequence[str] = (),
+        owner: str = "",
+        machine_lock: bool = False,
     ) -> Readiness:
         """Prepare the host for a new job: install the agent, and stop all other work of agents.
 
-        `programs`: programs to include in the facts, in addition to the usual ones.
+        `programs`: programs to include in the facts, in addition to the usual ones. `folders`:
+        where programs are searched first. Raise HostBusyError if steps of another `owner` run
+        there, or if another job has the lock of the machine, with `machine_lock`.
         """
-        words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
-        words += ["--project", repository, "--commits", *commits, "--paths", *paths]
+        words = ["--project", repository, "--commits", *commits, "--paths", *paths]
         words += ["--programs", *programs]
-        answer = self._call("prepare", *words, form=agent_responses.Ready)
+        words += ["--folders", *folders] if folders else []
+        words += ["--owner", owner] if owner else []
+        words += ["--machine-lock"] if machine_lock else []
+        answer = self._call(
+            "prepare", *words, timeout_s=READY_TIMEOUT_S, form=agent_responses.Ready
+        )
         return Readiness(
-            facts=answer["facts"], commits=answer["commits"], present=answer["present"]
+            facts=answer["facts"],
+            commits=answer["commits"],
+            present=answer["present"],
+            reservation=answer.get("reservation"),
         )
 
-    def facts(self) -> dict[str, Any]:
-        return dict(self._call("facts", form=agent_responses.HostFacts)["facts"])
+    def facts(self, folders: Sequence[str] = ()) -> HostReport:
+        words = ["--folders", *folders] if folders else []
+        answer = self._call("facts", *words, form=agent_responses.HostFacts)
+        return HostReport(facts=answer["facts"], reservation=answer.get("reservation"))
 
     def check_idle(self) -> dict[str, Any]:
         """Return the load of other processes: INTERFERENCE of agents/hostagent/protocol.py."""
         return dict(self._call("idle-check", form=agent_responses.IdleCheck)["interference"])
+
+    def begin_outliving(self) -> None:
+        """Start a process that should be alive when the connection has ended."""
+        self._call("begin-outliving")
+
+    def end_outliving(self) -> bool:
+        """End that process, over another connection; return whether it was alive."""
+        return bool(self._call("end-outliving", form=agent_responses.Outlived)["alive"])
 
     def try_user(self, name: str) -> None:
         """Raise AgentError with the reason if measured code cannot run as this user of the host."""
@@ -92,8 +134,12 @@ class Agent:
     def status(self, job: str, step: str, offset: int) -> dict[str, Any]:
         return self._call("status", job, step, "--offset", str(offset), form=agent_responses.Status)
 
-    def stop(self, job: str, step: str) -> None:
-        self._call("stop", job, step)
+    def stop(self, job: str, step: str) -> str:
+        """Return what the host cannot end even by SIGKILL, or ""."""
+        answer = self._call(
+            "stop", job, step, timeout_s=STOP_TIMEOUT_S, form=agent_responses.Stopped
+        )
+        return str(answer.get("unkillable") or "")
 
     def stop_all(self) -> None:
         self._call("stop-all")
@@ -172,6 +218,9 @@ def _answer(python: str, done: CommandResult) -> dict[str, Any]:
         raise AgentError("the agent's answer is not a JSON object")
     if "error" in answer:
         detail = answer["error"]
-        message = detail.get("message") if isinstance(detail, dict) else detail
-        raise AgentError(str(message or "").strip()[:2000] or "the agent failed without a message")
+        code, message = "", detail
+        if isinstance(detail, dict):
+            code, message = str(detail.get("code")), detail.get("message")
+        kind = _ERRORS.get(code, AgentError)
+        raise kind(str(message or "").strip()[:2000] or "the agent failed without a message")
     return answer

@@ -29,11 +29,39 @@ class Program(_Form):
 _Programs = dict[str, Program | None]
 
 
+_Cpu = Annotated[int, Field(ge=0, lt=2**14)]
+_Cpus = Annotated[list[_Cpu], Field(max_length=2**12)]
+_Short = Annotated[str, StringConstraints(max_length=200)]
+
+
+class Core(BaseModel):
+    """A core of agents/hostagent/platform/topology.py."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    cpus: Annotated[list[_Cpu], Field(max_length=16)]
+    others: Annotated[list[_Cpu], Field(max_length=16)]
+    package: _Cpu
+    node: _Cpu
+    kind: Annotated[str, StringConstraints(max_length=40)]
+    clock: _Cpu | None
+
+
+class Topology(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    cores: Annotated[list[Core], Field(max_length=2**11)]
+    kinds: Annotated[list[_Short], Field(max_length=16)]
+    offline: _Cpus
+    isolated: _Cpus
+    no_siblings: _Short
+    no_pinning: _Short
+
+
 class Facts(_Form):
     """The facts that Pitwall computes with; others are only displayed."""
 
     hostname: str | None = None
-    fingerprint: str | None = None
     system: str | None = None
     machine: str | None = None
     python: str | None = None
@@ -42,14 +70,31 @@ class Facts(_Form):
     cores: _Positive | None = None
     threads: Annotated[int, Field(gt=0, lt=2**16)] | None = None
     memory_bytes: _Positive | None = None
+    topology: Topology | None = None
+    limits_mechanism: str | None = None
+    limits_available: list[str] | None = None
+    limits_problem: Annotated[str, Field(max_length=1000)] | None = None
+    limits_open_files: _Positive | None = None
+    local_ports: _Positive | None = None
+    work_dir_noexec: bool | None = None
+    tuning_available: list[str] | None = None
+    network_available: list[str] | None = None
+    network_problem: Annotated[str, Field(max_length=1000)] | None = None
     static: dict[str, Any] | None = None
     tools: _Programs | None = None
     languages: _Programs | None = None
     programs: _Programs | None = None
 
 
+class Reservation(_Form):
+    left_s: Annotated[float, Field(gt=0, le=1e9)]
+    by: Annotated[str, StringConstraints(max_length=200)]
+    reason: Annotated[str, StringConstraints(max_length=200)]
+
+
 class HostFacts(_Form):
     facts: Facts
+    reservation: Reservation | None = None
 
 
 class Ready(HostFacts):
@@ -57,8 +102,16 @@ class Ready(HostFacts):
     present: dict[str, bool]
 
 
+class Stopped(_Form):
+    unkillable: Annotated[str, StringConstraints(max_length=1000)] = ""
+
+
 class IdleCheck(_Form):
     interference: dict[str, Any]
+
+
+class Outlived(_Form):
+    alive: bool
 
 
 class Present(_Form):
@@ -98,6 +151,8 @@ class Status(_Form):
     now: _Instant
     offset: _Count
     dropped: _Count
+    beat_age_s: _Seconds | None = None
+    idle_s: _Seconds | None = None
     events: list[Event]
 
 

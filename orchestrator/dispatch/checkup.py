@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from orchestrator.fleet.check_requests import (
     request_check,
 )
 from orchestrator.fleet.checks import CheckList, Finding, begin_again, load_checks, record_check
+from orchestrator.fleet.connect import list_jumps, load_jump_key
 from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostState
 from orchestrator.fleet.selectors import load_own_host
 from orchestrator.transport.address import HostKey
@@ -134,18 +136,26 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
 
 
 def _check_reach(host: Host, _: Claim) -> Finding:
-    address = reach_ssh_server(
-        host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS
-    )
+    address = reach_ssh_server(host.address, host.port, REACH_TIMEOUT_S, **_build_route(host))
     named = "" if address.ip == host.address else f" ({address.ip})"
+    through = f" through {len(host.jump_hosts)} jump host(s)" if host.jump_hosts else ""
     return Finding(
         outcome=CheckOutcome.PASSED,
-        message=f"{host.address}{named} answers on port {host.port}: {address.server}",
+        message=f"{host.address}{named} answers on port {host.port}{through}: {address.server}",
     )
+
+
+def _build_route(host: Host) -> dict[str, Any]:
+    return {
+        "networks": settings.HOST_NETWORKS,
+        "jumps": list_jumps(host),
+        "private_key": load_jump_key(host),
+        "certificate": host.credential.certificate if host.credential else "",
+    }
 
 
 def _check_key(host: Host, _: Claim) -> Finding:
-    shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
+    shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S, **_build_route(host))
     if shown.line == host.host_key:
         message = f"It shows the key that is pinned: {shown.fingerprint_sha256} ({shown.type})"
         return Finding(outcome=CheckOutcome.PASSED, message=message)

@@ -13,9 +13,13 @@ from orchestrator.dispatch import remediation
 from orchestrator.dispatch.agent import LEAN, Agent, AgentError
 from orchestrator.dispatch.guarded_transport import GuardedTransport
 from orchestrator.dispatch.tools import SCRIPT, locate_tool
+from orchestrator.dispatch.unsupported_cases import ENFORCED_LIMITS
 from orchestrator.fleet.checks import Finding
 from orchestrator.fleet.connect import build_ssh_address, get_local_work_dir
+from orchestrator.fleet.host_variables import list_folders
+from orchestrator.fleet.identities import find_same_machine, is_same_boot, shares_work_dir
 from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostTransport
+from orchestrator.fleet.reservations import record_reported
 from orchestrator.fleet.selectors import find_latest_snapshot
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.loadtools.registry import TOOLS
@@ -31,6 +35,12 @@ MODULES = ("zlib", "ssl", "json", "argparse", "hashlib")
 CLOCK_OFF_S = 1.0
 CLOCK_SAMPLES = 3
 WORD_TIMEOUT_S = 20.0
+#: The time in which a host ends the processes of a connection that has ended.
+DISCONNECTED_S = 1.0
+#: With fewer, a load of many connections fails; OPEN_FILES of the agent.
+OPEN_FILES = 65_536
+#: Each new connection uses a port for a minute after its end. Linux has 28,232 by default.
+LOCAL_PORTS = 20_000
 _VERSION = (
     "import sys\n"
     "missing = []\n"
@@ -89,13 +99,66 @@ def _check_agent(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
         agent = Agent(transport, python=host.python)
         agent.install()
-        facts = agent.facts()
+        report = agent.facts(list_folders(host.env))
         refusal = _check_user(host, agent)
-    record_snapshot(host=host, facts=facts)
+        if host.transport == HostTransport.SSH:
+            agent.begin_outliving()
+    if same := _check_identity(host, report.facts):
+        return same
+    if report.facts.get("work_dir_noexec"):
+        return Finding(
+            outcome=CheckOutcome.FAILED,
+            message=f"no program can be started in the work directory {host.work_dir}: its file "
+            "system is mounted with noexec. Builds and load tools are started there.",
+            remedies=remediation.EXECUTABLE_WORK_DIR,
+        )
+    record_snapshot(host=host, facts=report.facts)
+    record_reported(host, report.reservation)
+    if host.transport == HostTransport.SSH:
+        refusal = _check_survival(host, claim) or refusal
     if refusal is not None:
         return refusal
-    message = f"It is unpacked below {host.work_dir} and answers: {_describe_machine(facts)}"
+    message = f"It is unpacked below {host.work_dir} and answers: {_describe_machine(report.facts)}"
     return _build_passed(f"{message}. {_describe_user(host)}")
+
+
+def _check_survival(host: Host, claim: Claim) -> Finding | None:
+    """Return a failure if a detached process has ended with the connection that started it."""
+    time.sleep(DISCONNECTED_S)
+    with open_transport(host, claim) as transport:
+        if Agent(transport, python=host.python).end_outliving():
+            return None
+    return Finding(
+        outcome=CheckOutcome.FAILED,
+        message=f"{host.name} ends all processes of {host.login} when a connection ends. The agent "
+        "has to continue without one.",
+        remedies=remediation.suggest_lingering(host),
+    )
+
+
+def _check_identity(host: Host, facts: Mapping[str, Any]) -> Finding | None:
+    """Return a failure if the machine, or its work directory, belongs to another host.
+
+    The message names no host of another team.
+    """
+    other = find_same_machine(host, facts)
+    if other is not None:
+        return Finding(
+            outcome=CheckOutcome.FAILED,
+            message=f"this machine is already the host {other.name} of this team: use that one, "
+            "or retire it first. One machine is one host, so that its jobs do not disturb each "
+            "other.",
+            remedies=() if is_same_boot(other, facts) else remediation.NEW_MACHINE_ID,
+            other_host=other,
+        )
+    if shares_work_dir(host, facts):
+        return Finding(
+            outcome=CheckOutcome.FAILED,
+            message=f"the work directory {host.work_dir} is in use: another host of Pitwall has "
+            "the same one. Each host needs a separate login or work directory.",
+            remedies=remediation.OTHER_WORK_DIR,
+        )
+    return None
 
 
 def _check_user(host: Host, agent: Agent) -> Finding | None:
@@ -138,6 +201,55 @@ def _describe_machine(facts: Mapping[str, Any]) -> str:
         f"{format_bytes(free)} free on disk" if free else "",
     ]
     return ", ".join(text for text in parts if text)
+
+
+def _check_limits(host: Host, _: Claim) -> Finding:
+    """Check what `pitwall host setup` installs, in the facts of the step before."""
+    snapshot = find_latest_snapshot(host)
+    facts = snapshot.facts if snapshot else {}
+    problems = list(_iterate_setup_problems(host, facts))
+    if problems:
+        return Finding(
+            outcome=CheckOutcome.WARNING,
+            message=f"{'; '.join(problems)}. {_describe_network(facts)}",
+            remedies=remediation.suggest_host_setup(host),
+        )
+    tunable = ", ".join(facts.get("tuning_available") or ()) or "no settings"
+    return _build_passed(
+        f"Control groups ({facts.get('limits_mechanism')}) enforce all limits of definitions. It "
+        f"allows {facts.get('limits_open_files') or 'any number of'} open files. Tuning may change "
+        f"{tunable}. {_describe_network(facts)}"
+    )
+
+
+def _describe_network(facts: Mapping[str, Any]) -> str:
+    """Describe what definitions with an emulated network can ask for."""
+    available = ", ".join(facts.get("network_available") or ())
+    problem = facts.get("network_problem")
+    if not available:
+        return f"It emulates no network: {problem or 'the reason is unknown'}"
+    return f"It emulates the {available} of a network" + (f"; {problem}" if problem else "")
+
+
+def _iterate_setup_problems(host: Host, facts: Mapping[str, Any]) -> Iterator[str]:
+    available = facts.get("limits_available") or ()
+    missing = [name for name in ENFORCED_LIMITS if name not in available]
+    if missing:
+        names = " and ".join(ENFORCED_LIMITS[name] for name in missing)
+        why = facts.get("limits_problem") or "its system has no control groups"
+        yield f"cases that limit {names} are unsupported here: {why}"
+    open_files = facts.get("limits_open_files")
+    if open_files is not None and open_files < OPEN_FILES:
+        yield f"processes may open only {open_files:,} files, fewer than the usual {OPEN_FILES:,}"
+    ports = facts.get("local_ports")
+    if ports is not None and ports < LOCAL_PORTS:
+        yield (
+            f"a load with new connections uses up the {ports:,} local ports: set "
+            "net.ipv4.ip_local_port_range to its usual 32768 60999"
+        )
+    refused = sorted(set(host.tuning) - set(facts.get("tuning_available") or ()))
+    if refused:
+        yield f"{host.login or 'the user of the workers'} may not change {', '.join(refused)}"
 
 
 def _check_tools(host: Host, _: Claim) -> Finding:
@@ -250,6 +362,7 @@ STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
         CheckStep.LOGIN: _check_login,
         CheckStep.PYTHON: _check_python,
         CheckStep.AGENT: _check_agent,
+        CheckStep.LIMITS: _check_limits,
         CheckStep.TOOLS: _check_tools,
         CheckStep.CLOCK: _check_clock,
         CheckStep.QUIET: _check_idle,

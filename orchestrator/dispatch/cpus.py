@@ -1,62 +1,66 @@
-"""The CPUs of each process of a trial on one host. No Django, no I/O."""
+"""Who gets separate CPUs on the hosts of a trial; each host chooses them itself. No I/O."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from agents.hostagent.platform.placement import Placement, Share, TooFewCpus, place
+from agents.hostagent.platform.topology import Topology, build_unknown_topology, parse_topology
+from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """A process and its number of CPUs in the definition; None leaves the choice to Pitwall."""
-
-    name: str
-    cpus: int | None = None
+SERVER, TOOL = "server", "tool"
+#: The services without a number of CPUs on a host that does not run the server.
+SERVICES = "services"
 
 
-def assign_cpus(
-    logical: int | None, shares: Sequence[Share], *, pin: bool
-) -> dict[str, list[int] | None]:
-    """Assign disjoint CPUs to each name, on a host with `logical` CPUs; None = anywhere.
+def list_shares(spec: Spec, labels: Mapping[str, str]) -> dict[str, list[Share]]:
+    """Return the shares of each host by its label; `labels`: those of the roles."""
+    shares: dict[str, list[Share]] = {}
+    if not spec.pin_cpus:
+        return shares
+    for role, share in _iterate_shares(spec, labels):
+        own = shares.setdefault(labels[role], [])
+        if share not in own:
+            own.append(share)
+    return shares
 
-    Numbers in the definition are used; HostSetupError if the host has too few. The others share the
-    remaining CPUs evenly, if `pin` and if there is one for each. On hosts with at least three CPUs,
-    CPU 0 is left to the rest of the machine if possible.
+
+def get_service_share(spec: Spec, labels: Mapping[str, str], name: str) -> str | None:
+    """Return the share of a service: its own, or that of the server on its host."""
+    service = spec.services[name]
+    if not spec.pin_cpus:
+        return None
+    if service.limits.cpus is not None:
+        return f"service:{name}"
+    return SERVER if labels[service.role] == labels["target"] else SERVICES
+
+
+def predict_placement(
+    facts: Mapping[str, Any], tuning: Mapping[str, str], shares: Iterable[Share]
+) -> Placement:
+    """Return the CPUs that the shares will get, as far as the facts of a host tell.
+
+    HostSetupError if they want more CPUs than it has.
     """
-    fixed = [share for share in shares if share.cpus is not None]
-    open_ = [share for share in shares if share.cpus is None]
-    wanted = sum(share.cpus or 0 for share in fixed)
-    assignment: dict[str, list[int] | None] = {share.name: None for share in shares}
-    if logical is None or logical < 2:
-        if wanted > 1:
-            raise HostSetupError(_explain_too_few(wanted, logical))
-        return assignment
-    spare = 1 if logical > max(2, wanted + len(open_)) else 0
-    usable = list(range(spare, logical))
-    if wanted > len(usable):
-        raise HostSetupError(_explain_too_few(wanted, logical))
-    for share in fixed:
-        assignment[share.name], usable = usable[: share.cpus], usable[share.cpus :]
-    pinned = pin and len(shares) > 1
-    if open_ and usable and (pinned or fixed):
-        assignment.update(_share_evenly(open_, usable) if pin else {s.name: usable for s in open_})
-    return assignment
+    try:
+        return place(read_topology(facts, tuning), list(shares))
+    except TooFewCpus as error:
+        raise HostSetupError(str(error)) from error
 
 
-def _share_evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:
-    """Give each the same number; if there are too few, all share all of them."""
-    each = len(cpus) // len(shares)
-    if not each:
-        return {share.name: list(cpus) for share in shares}
-    parts: dict[str, list[int] | None] = {}
-    for at, share in enumerate(shares):
-        last = at == len(shares) - 1
-        parts[share.name] = cpus[at * each : None if last else (at + 1) * each]
-    return parts
+def read_topology(facts: Mapping[str, Any], tuning: Mapping[str, str]) -> Topology:
+    """Return the topology of a host during its rounds, when its tuning is applied."""
+    stored = facts.get("topology")
+    if stored is None:
+        return build_unknown_topology(range(facts.get("threads") or 0))
+    topology = parse_topology(stored)
+    return topology.without_smt() if tuning.get("smt") == "off" else topology
 
 
-def _explain_too_few(wanted: int, logical: int | None) -> str:
-    return (
-        f"the definition's limits want {wanted} CPUs of one host, and it has {logical or 'unknown'}"
-        "; take a larger host, another placement, or fewer CPUs"
-    )
+def _iterate_shares(spec: Spec, labels: Mapping[str, str]) -> Iterable[tuple[str, Share]]:
+    yield "target", Share(SERVER, spec.limits.target.cpus)
+    yield "generator", Share(TOOL, spec.limits.generator.cpus)
+    for name, service in spec.services.items():
+        share = get_service_share(spec, labels, name)
+        if share is not None and share != SERVER:
+            yield service.role, Share(share, service.limits.cpus)

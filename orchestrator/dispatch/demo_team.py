@@ -106,7 +106,7 @@ def _sample_key(member: Member) -> Credential:
 
 def _fetch_facts(host: Host) -> dict[str, Any]:
     with connect(host) as transport:
-        return Agent(transport, python=host.python).facts()
+        return Agent(transport, python=host.python).facts().facts
 
 
 def store_project(member: Member, *, slug: str, name: str, path: str) -> Project:

@@ -14,7 +14,7 @@ claim:
 
 A step counts as failed before it is tried, so a worker that dies during it is counted as well; a
 successful step resets the count. Each step has a deadline (`STEP_S`), until which a heartbeat
-renews the claim.
+renews the claim. The job itself has one, too (`deadlines.py`).
 
 When a host fails, the job returns to the queue with its next attempt (`attempts.py`): its leases
 are released, and its results are kept.
@@ -24,6 +24,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError, DataError
@@ -31,13 +32,21 @@ from django.db import DatabaseError, DataError
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.refs import FetchRunningError
-from orchestrator.core.errors import HostError, NotReadyError, PitwallError
+from orchestrator.core.errors import HostBusyError, HostError, NotReadyError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import read_database_time
-from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
+from orchestrator.dispatch import (
+    builds,
+    contest_analyses,
+    intake,
+    interim,
+    outcomes,
+    unsupported_cases,
+)
 from orchestrator.dispatch.attempts import (
+    UNKILLABLE,
     end_early,
     end_job,
     get_failure_limit,
@@ -45,8 +54,10 @@ from orchestrator.dispatch.attempts import (
     lose_attempt,
     stop_everywhere,
     try_again,
+    wait_for_busy_host,
     wait_in_queue,
 )
+from orchestrator.dispatch.deadlines import describe_overdue, describe_standstill
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.local_loads import announce_local_load
 from orchestrator.dispatch.plan import (
@@ -61,9 +72,11 @@ from orchestrator.dispatch.rounds import (
     build_round_plans,
     build_step_id,
     drop_cancelled,
+    list_earlier_step_ids,
     send_end_of_wait,
 )
 from orchestrator.dispatch.shares import SHARES
+from orchestrator.fleet.identities import require_separate_machines
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import record_host_seen
 from orchestrator.runs import budgets, cancelling, claims
@@ -73,8 +86,13 @@ from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two polls of a host that does not ask for quiet.
+#: Seconds between two polls of a host that does not ask for quiet. Each starts a program there, so
+#: without news it is polled less: after this share of the time since the last event. The results
+#: of a trial are read between two loads, so polls stay frequent except in builds.
 POLL_S = 0.5
+LONGEST_POLL_S = 1.0
+LONGEST_BUILD_POLL_S = 5.0
+POLL_SHARE = 0.1
 #: Seconds between two polls of a lost mirror that is being fetched again.
 FETCH_POLL_S = 2.0
 #: A job keeps its hosts for this time while no worker runs that fetch.
@@ -150,10 +168,15 @@ def _run_step(job: Job, claim: Claim) -> float | None:
     if job.failures > get_failure_limit(job):
         lose_attempt(job, action)
         return None
+    if action != Action.CANCEL and (overdue := describe_overdue(job)):
+        return end_job(job, job_hosts, JobState.FAILED, overdue)
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
     try:
         with span(f"step {action}", attempt=job.attempt, round=job.round):
             return _ACTIONS[action](job, job_hosts)
+    except HostBusyError as error:
+        wait_for_busy_host(job, job_hosts, error)
+        return None
     except HostError as error:
         return handle_host_error(job, job_hosts, error)
     except FetchRunningError as error:
@@ -194,8 +217,9 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     for host in job_hosts.hosts:
         with job_hosts.open_session(host) as session:
             there[host.pk] = inspect_host(job, job_hosts, session)
-            if host == job_hosts.lead and job.attempt > 1 and job.round:
+            if host == job_hosts.lead and job.round:
                 _ingest_late_results(job, session)
+    require_separate_machines(job_hosts.hosts)
     if not unsupported_cases.decide(job, job_hosts) and (
         other := _find_replaceable_host(job, job_hosts)
     ):
@@ -227,9 +251,17 @@ def _find_replaceable_host(job: Job, job_hosts: JobHosts) -> Host | None:
 
 
 def _ingest_late_results(job: Job, session: HostSession) -> None:
-    """Store results of the previous attempt that finished on this host after it was abandoned."""
-    status = session.agent.status(str(job.pk), build_step_id(job, back=1), 0)
-    intake.ingest_events(job, session, status, late=True)
+    """Store results that finished on this host after their attempt was abandoned.
+
+    It may be any earlier attempt: in those between, the host was absent or another one was used.
+    """
+    names = {f"jobs/{job.pk}/{step}/journal.jsonl": step for step in list_earlier_step_ids(job)}
+    if not names:
+        return
+    for path, present in session.agent.has(*names).items():
+        if present:
+            status = session.agent.status(str(job.pk), names[path], 0)
+            intake.ingest_events(job, session, status, earlier_step=names[path])
 
 
 def _start_followers(job: Job, job_hosts: JobHosts) -> float:
@@ -247,6 +279,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
     for host in job_hosts.followers:
         with job_hosts.open_session(host) as session:
             seen = _poll_follower(job, session)
+        record_host_seen(host=host)
         if seen.aborted:
             reason = f"{host.name}: {seen.aborted}"
             return end_early(job, job_hosts, host, reason, code=seen.abort_code, avoid=[host])
@@ -265,9 +298,17 @@ def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     status = session.agent.status(str(job.pk), build_step_id(job), 0)
     seen = intake.ingest_events(job, session, status)
     builds.read_logs(job, session)
+    _blame_standstill(status, seen)
     if not status["alive"] and not seen.aborted:
         seen.aborted = _explain_death(status)
     return seen
+
+
+def _blame_standstill(status: Mapping[str, Any], seen: intake.JournalSummary) -> None:
+    """End a round whose supervisor stands still, like one with a process that does not end."""
+    standstill = describe_standstill(status)
+    if standstill and not seen.aborted:
+        seen.aborted, seen.abort_code = standstill, UNKILLABLE
 
 
 def _start_supervisor(
@@ -287,6 +328,7 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
             send_end_of_wait(job, session)
         if intake.is_building(job, seen):
             builds.read_logs(job, session)
+    _blame_standstill(status, seen)
     # Without a new event, a waiting trial still waits for the same reason.
     message = job.message if phase == WAITING_PHASE else ""
     changes = {"message": message, **seen.changes}
@@ -300,7 +342,13 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         return end_early(job, job_hosts, lead, reason, code=seen.abort_code, avoid=[])
     if phase != WAITING_PHASE and seen.quiet_s > POLL_S and _is_local(job_hosts):
         announce_local_load(seen.quiet_s)
-    return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))
+    return claims.release_claim(job, poll_in_s=max(_compute_pause_s(job, status), seen.quiet_s))
+
+
+def _compute_pause_s(job: Job, status: Mapping[str, Any]) -> float:
+    longest_s = LONGEST_BUILD_POLL_S if job.phase.startswith("building") else LONGEST_POLL_S
+    idle_s = float(status.get("idle_s") or 0.0)
+    return min(longest_s, max(POLL_S, POLL_SHARE * idle_s))
 
 
 def _is_local(job_hosts: JobHosts) -> bool:
@@ -337,15 +385,20 @@ def _advance_to_next_trial(job: Job) -> Trial | None:
     Analysing and skipping cases may be repeated: both follow from the measurements.
     """
     outcomes.abandon_cases(job)
-    interim.analyse_cases(job)
+    _analyse(job)
     left = job.trials.filter(state="planned").order_by("position")
     following = left.first()
     if following is None or budgets.allows_round(job, following.round):
         return following
     claims.skip_remaining(job, budgets.SPENT)
     # The last analysis of the cases that do not continue.
-    interim.analyse_cases(job)
+    _analyse(job)
     return None
+
+
+def _analyse(job: Job) -> None:
+    interim.analyse_cases(job)
+    contest_analyses.analyse_contests(job)
 
 
 def _cancel(job: Job, job_hosts: JobHosts) -> float | None:

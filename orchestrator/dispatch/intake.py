@@ -75,19 +75,18 @@ class JournalSummary:
 
 
 def ingest_events(
-    job: Job, session: HostSession, status: Mapping[str, Any], *, late: bool = False
+    job: Job, session: HostSession, status: Mapping[str, Any], *, earlier_step: str = ""
 ) -> JournalSummary:
     """Process each event in order; events may be processed again.
 
-    `late`: the events are those of an abandoned attempt.
+    `earlier_step`: the abandoned step whose events these are; empty: the current one.
     """
     _check_number(job, status["events"])
     seen = JournalSummary()
-    step = build_step_id(job, back=1 if late else 0)
     source = Source(
         session=session,
-        folder=f"jobs/{job.pk}/{step}/trials",
-        late=late,
+        folder=f"jobs/{job.pk}/{earlier_step or build_step_id(job)}/trials",
+        late=bool(earlier_step),
         ahead_s=_measure_clock_ahead_s(float(status["now"])),
     )
     for event in status["events"]:

@@ -30,11 +30,11 @@ from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
 
-_ENDED = frozenset({TrialState.MEASURED, TrialState.FAILED})
+ENDED = frozenset({TrialState.MEASURED, TrialState.FAILED})
 
 
 class BlockTrial(NamedTuple):
-    """A trial of a block: the position of its variant, its host, and its outcome."""
+    """A trial of a block: its host, its outcome, and the position of its variant or in its job."""
 
     position: int
     trial: UUID
@@ -48,31 +48,38 @@ class BlockTrial(NamedTuple):
 
 
 def analyse_cases(job: Job) -> None:
-    """Analyse each case that has reached a planned number of clean blocks, or its end."""
-    if job.run.until == Until.ROUNDS:
+    """Analyse each case that has reached a planned number of clean blocks, or its end.
+
+    Do nothing if the run has no interim analyses, or those of contests (`contest_analyses`).
+    """
+    if job.run.until not in (Until.DECIDED, Until.SCREENED):
         return
-    spec = _load_spec(job)
-    due = _load_due_cases(job, spec)
-    if not due:
-        return
+    spec = load_comparison_spec(job)
+    due = select_due_cases(job, _load_blocks(job, 1 + len(spec.contenders)))
+    if due:
+        cells = sum(spec.count_cells(case) for case in list_cases(job))
+        claims.store_analyses(job, judge_cases(job, due, spec, cells=cells))
+
+
+def judge_cases(
+    job: Job, due: Mapping[int, CaseBlocks], spec: ComparisonSpec, *, cells: int
+) -> list[InterimAnalysis]:
+    """Return an analysis of each case that is due; `cells`: the number of tests of the run."""
     _add_build_noise(job, due)
     data = _compare_due(due, spec)
     decisions = decide_cases(
         {case: compared.data for case, compared in data.items()},
         elsewhere=_load_other_p_values(job, due),
-        cells=sum(spec.count_cells(case) for case in _list_cases(job)),
+        cells=cells,
         screen=job.run.until == Until.SCREENED,
     )
-    claims.store_analyses(
-        job,
-        [
-            _build_analysis(job, case, data[case], decisions[case], spec)
-            for case in sorted(decisions)
-        ],
-    )
+    return [
+        _build_analysis(job, case, data[case], decisions[case], spec) for case in sorted(decisions)
+    ]
 
 
-def _load_spec(job: Job) -> ComparisonSpec:
+def load_comparison_spec(job: Job) -> ComparisonSpec:
+    """Return the metrics of the run's cases and its contenders."""
     variants = job.run.variants.select_related("commit").filter(position__gt=0)
     stored = get_stored_spec(job.run.definition)
     cases = Case.objects.filter(trials__job__run=job.run_id).order_by().distinct()
@@ -85,18 +92,18 @@ def _load_spec(job: Job) -> ComparisonSpec:
     )
 
 
-def _load_due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
+def select_due_cases(job: Job, blocks: Mapping[int, CaseBlocks]) -> dict[int, CaseBlocks]:
     """Return the cases that are due for an analysis."""
     analyses = {case: analysis for (_, case), analysis in load_latest_analyses([job.pk]).items()}
     finished = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
     return {
-        case: blocks
-        for case, blocks in _load_blocks(job, 1 + len(spec.contenders)).items()
+        case: each
+        for case, each in blocks.items()
         if case not in finished
         and is_analysis_due(
-            len(blocks.clean),
+            len(each.clean),
             analyses[case].blocks if case in analyses else 0,
-            last=not blocks.goes_on,
+            last=not each.goes_on,
         )
     }
 
@@ -124,11 +131,11 @@ def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
         elif _is_clean(block, variants):
             blocks[case].clean.append({trial.position: trial.trial for trial in block})
             blocks[case].builds.append(number_build(number, job.run.builds))
-        elif states & _ENDED:
+        elif states & ENDED:
             blocks[case].excluded += 1
         if TrialState.PLANNED not in states:
             blocks[case].add_pairs(
-                {trial.position: trial.counts for trial in block if trial.state in _ENDED}
+                {trial.position: trial.counts for trial in block if trial.state in ENDED}
             )
     return blocks
 
@@ -170,7 +177,7 @@ def _load_other_p_values(job: Job, due: Iterable[int]) -> list[float]:
     ]
 
 
-def _list_cases(job: Job) -> list[int]:
+def list_cases(job: Job) -> list[int]:
     """Return the cases that are or will be measured, once per job."""
     trials = Trial.objects.filter(job__run=job.run_id).exclude(state=TrialState.UNSUPPORTED)
     rows = trials.order_by().values_list("job", "case").distinct()
@@ -180,6 +187,7 @@ def _list_cases(job: Job) -> list[int]:
 def _build_analysis(
     job: Job, case: int, compared: CaseComparisons, decision: Decision, spec: ComparisonSpec
 ) -> InterimAnalysis:
+    needed = decision.needed
     return InterimAnalysis(
         job=job,
         case_id=case,
@@ -188,7 +196,9 @@ def _build_analysis(
         decided=decision.decided,
         futile=decision.futile,
         verdict=decision.verdict,
-        needed_blocks=decision.needed_blocks,
+        needed_blocks=needed.probable if needed else None,
+        needed_least=needed.least if needed else None,
+        needed_most=needed.most if needed else None,
         p_values=list(compared.data.p_values),
         message=describe_decision(compared, decision, spec),
     )

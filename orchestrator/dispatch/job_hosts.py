@@ -32,13 +32,15 @@ class HostSession:
 class JobHosts:
     """The hosts of a leased job. `last` is the last host that was contacted, to blame for an error.
 
-    Hosts are not contacted after the `claim` of the job is lost, or its step is late.
+    `reached_last`: whether there was a connection to it. Hosts are not contacted after the `claim`
+    of the job is lost, or its step is late.
     """
 
     job: Job
     claim: Claim = field(default_factory=build_unlimited_claim)
     connections: Connections = field(default_factory=lambda: CONNECTIONS)
     last: Host | None = None
+    reached_last: bool = False
 
     @property
     def roles(self) -> dict[str, Host]:
@@ -69,6 +71,10 @@ class JobHosts:
     def get_role_label(self, role: str) -> str:
         return self.label(self.roles[role])
 
+    @property
+    def role_labels(self) -> dict[str, str]:
+        return {str(role): self.label(host) for role, host in self.roles.items()}
+
     def address(self, host: Host) -> str:
         """Return the address at which the job's other hosts reach this one."""
         if len(self.hosts) == 1:
@@ -85,13 +91,14 @@ class JobHosts:
     @contextlib.contextmanager
     def open_session(self, host: Host) -> Iterator[HostSession]:
         """Lend a session with one host for the block."""
-        self.last = host
+        self.last, self.reached_last = host, False
         self.claim.check()
         with (
             logging_about(host=host.name),
             self.connections.to(host) as transport,
             self.claim.closing(transport.close),
         ):
+            self.reached_last = True
             guarded = GuardedTransport(transport, self.claim)
             agent = Agent(guarded, python=host.python)
             yield HostSession(host, self.label(host), guarded, agent, self.claim)

@@ -16,7 +16,6 @@ HOPELESS = frozenset(
         "service_not_ready",
         "prepare_failed",
         "tool_missing",
-        "port_in_use",
     }
 )
 #: A case is skipped after this many failed trials, of any kind, with one commit.
@@ -25,6 +24,9 @@ MAX_FAILED_TRIALS = 3
 MAX_ATTEMPTS = 4
 MAX_CONNECT_FAILURES = 3
 MAX_POLL_FAILURES = 10
+#: Polls of an absent host count as at most this many failures: they never cost the attempt, and
+#: the pause between two of them is the longest one.
+MOST_ABSENCES = 5
 
 
 class Action(StrEnum):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agents.hostagent.platform.placement import Placement
 from orchestrator.benchmarks.fields import select_texts
 from orchestrator.benchmarks.limits import Limits
 from orchestrator.benchmarks.matrix import fill, fill_env
@@ -15,57 +16,64 @@ from orchestrator.benchmarks.prepare_steps import PrepareStep
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.ids import hash_value
-from orchestrator.dispatch.cpus import Share, assign_cpus
+from orchestrator.dispatch.cpus import (
+    SERVER,
+    get_service_share,
+    list_shares,
+    predict_placement,
+)
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.recipes import fill_working_dir
 from orchestrator.dispatch.stage import Facts, Stage
+from orchestrator.fleet.models import Host
 from orchestrator.runs.models import HostRole
 
-SERVER, TOOL = "server", "tool"
-Cpus = Mapping[str, list[int] | None]
 Parameters = Mapping[str, Scalar]
 
 
-def assign_process_cpus(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus:
-    """Return the CPUs of each process of a case by name; service names have a prefix.
+def predict_placements(
+    spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]
+) -> dict[str, Placement]:
+    """Return the CPUs of the processes of a case on each host, by its label.
 
-    HostSetupError if a host has fewer than the definition requires.
+    HostSetupError if a host has fewer than the definition requires, or too few cores for it.
     """
-    places = [
-        (HostRole.TARGET.value, Share(name=SERVER, cpus=spec.limits.target.cpus)),
-        (HostRole.GENERATOR.value, Share(name=TOOL, cpus=spec.limits.generator.cpus)),
-        *(
-            (service.role, Share(name=f"service:{name}", cpus=service.limits.cpus))
-            for name, service in spec.services.items()
-            if service.limits.cpus is not None
-        ),
-    ]
-    assignment: dict[str, list[int] | None] = {}
+    shares, placements = list_shares(spec, job_hosts.role_labels), {}
     for host in job_hosts.hosts:
-        shares = [share for role, share in places if job_hosts.roles[role] == host]
-        logical = facts[job_hosts.label(host)].get("threads")
+        label = job_hosts.label(host)
         try:
-            assignment.update(assign_cpus(logical, shares, pin=spec.pin_cpus))
+            placement = predict_placement(facts[label], host.tuning, shares.get(label, ()))
         except HostSetupError as error:
             raise HostSetupError(f"{host.name}: {error}") from error
-    return assignment
+        if placement.problem and spec.too_few_cores == "unsupported":
+            raise HostSetupError(
+                f"{host.name}: {placement.problem}; the definition wants separate cores "
+                "(too_few_cores: unsupported)"
+            )
+        placements[label] = placement
+    return placements
 
 
-def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
+def build_shares(spec: Spec, job_hosts: JobHosts) -> dict[str, list[dict[str, Any]]]:
+    """Return who gets separate CPUs on each host, by its label."""
+    shares = list_shares(spec, job_hosts.role_labels)
+    return {label: [share._asdict() for share in own] for label, own in shares.items()}
+
+
+def build_server(stage: Stage, spec: Spec, parameters: Parameters) -> dict[str, Any]:
     subject = spec.subject
     return {
         "on": stage.job_hosts.get_role_label(HostRole.TARGET),
         "working_dir": fill_working_dir(spec, parameters),
         "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": fill_env(subject.env, parameters),
-        "limits": build_limits(spec.limits.target, cpus.get(SERVER)),
+        "limits": build_limits(spec.limits.target, SERVER if spec.pin_cpus else None),
         "port": subject.port,
     }
 
 
-def build_services(
-    stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters
-) -> list[dict[str, Any]]:
+def build_services(stage: Stage, spec: Spec, parameters: Parameters) -> list[dict[str, Any]]:
+    labels = stage.job_hosts.role_labels
     return [
         {
             "name": name,
@@ -73,7 +81,7 @@ def build_services(
             "count": service.count,
             "argv": [fill(word, parameters) for word in service.start],
             "env": fill_env(service.env, parameters),
-            "limits": build_limits(service.limits, _choose_service_cpus(stage, spec, cpus, name)),
+            "limits": build_limits(service.limits, get_service_share(spec, labels, name)),
             "port": service.port,
             "ready": {
                 "path": service.ready.path,
@@ -122,21 +130,20 @@ def _build_prepare_step(spec: Spec, step: PrepareStep, parameters: Parameters) -
     }
 
 
-def build_limits(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
+def list_limits_on(spec: Spec, job_hosts: JobHosts, host: Host) -> list[dict[str, Any]]:
+    """Return the limits, without CPUs, of all processes of a case on this host."""
+    limits = [
+        (HostRole.TARGET.value, spec.limits.target),
+        (HostRole.GENERATOR.value, spec.limits.generator),
+        *((service.role, service.limits) for service in spec.services.values()),
+    ]
+    return [build_limits(each, None) for role, each in limits if job_hosts.roles[role] == host]
+
+
+def build_limits(limits: Limits, share: str | None) -> dict[str, Any]:
     return {
-        "cpus": cpus,
+        "share": share,
         "cpu_quota": limits.cpu_quota,
         "memory_bytes": limits.memory,
         "open_files": limits.open_files,
     }
-
-
-def _choose_service_cpus(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[int] | None:
-    """Return a service's CPUs: by default those of the server, never those of the load tool."""
-    own = cpus.get(f"service:{name}")
-    if own is not None:
-        return own
-    beside = (
-        stage.job_hosts.roles[spec.services[name].role] == stage.job_hosts.roles[HostRole.TARGET]
-    )
-    return cpus.get(SERVER) if beside else None

@@ -12,6 +12,7 @@ from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.benchmarks.refs import open_repository_with
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.core.errors import HostBusyError
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.sources import (
@@ -28,12 +29,12 @@ from orchestrator.dispatch.stage import (
     select_building_hosts,
 )
 from orchestrator.dispatch.tools import Needs, collect_tool_needs, find_own_tool, locate_tool
+from orchestrator.fleet.host_variables import list_folders
+from orchestrator.fleet.reservations import record_reported
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
-#: Files that were unused for this time are removed from hosts.
-KEEP_DAYS = 30.0
 #: A host that has one of this many previous commits gets only the newer ones.
 ANCESTORS = 50
 
@@ -50,8 +51,6 @@ def inspect_host(job: Job, job_hosts: JobHosts, session: HostSession) -> Readine
     tools = map(find_own_tool, _needs(cases, job, job_hosts, session))
     shas = _list_shas(job) if builds_here else []
     there = session.agent.ready(
-        keep_days=KEEP_DAYS,
-        limit_bytes=session.host.disk_limit_bytes,
         repository=build_repository_id(job.run.definition.benchmark.project),
         commits=shas,
         paths=[
@@ -59,7 +58,13 @@ def inspect_host(job: Job, job_hosts: JobHosts, session: HostSession) -> Readine
             *(tool.remote_path for tool in tools if tool is not None),
         ],
         programs=sorted({name for each in specs for name in each.requires}) if builds_here else [],
+        folders=list_folders(session.host.env),
+        owner=str(session.host.pk),
+        machine_lock=settings.ONE_HOST_PER_MACHINE,
     )
+    if reserved := record_reported(session.host, there.reservation):
+        # The queue leaves the host out from now on.
+        raise HostBusyError(reserved, wait_s=0.0)
     snapshot = record_snapshot(host=session.host, facts=there.facts)
     if session.host == job.host:
         claims.update_job(job, snapshot=snapshot, phase="sending tools and commits")

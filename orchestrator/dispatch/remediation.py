@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from cli.pitwall.setup_script import DEFAULT_ACCOUNT, build_setup_script
 from orchestrator.core.errors import HostError, HostKeyMismatchError, LoginRefusedError
+from orchestrator.dispatch.agent import SharedFolderError
 from orchestrator.fleet.checks import Remedy
-from orchestrator.fleet.models import CheckStep, Host
+from orchestrator.fleet.models import CheckStep, Credential, Host, HostTransport
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.networks import ForbiddenHostError
 from orchestrator.transport.reach import (
@@ -24,6 +26,21 @@ SYNCHRONISE_CLOCKS: tuple[Remedy, ...] = (
     ),
     ("Show the offset of the clock:", "chronyc tracking"),
 )
+OTHER_WORK_DIR: tuple[Remedy, ...] = (
+    ("Choose a folder on a local disk as the work directory, below:", "/var/tmp/pitwall"),
+)
+EXECUTABLE_WORK_DIR: tuple[Remedy, ...] = (
+    (
+        "Choose a folder on another file system as the work directory, below; this shows them:",
+        "findmnt --list --output TARGET,FSTYPE,OPTIONS",
+    ),
+)
+NEW_MACHINE_ID: tuple[Remedy, ...] = (
+    (
+        "If it is another machine with a copy of that one's disk, give it its own id:",
+        "sudo rm /etc/machine-id && sudo systemd-machine-id-setup",
+    ),
+)
 _INSTALL_PYTHON: tuple[Remedy, ...] = (
     ("On the host (Debian, Ubuntu):", "sudo apt install python3"),
     ("On Fedora and similar systems:", "sudo dnf install python3"),
@@ -36,6 +53,8 @@ def find_remedies(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy
     """Return fixes for an error of that step, the most likely first."""
     if isinstance(error, LoginRefusedError):
         return _suggest_key_installation(host)
+    if isinstance(error, SharedFolderError):
+        return OTHER_WORK_DIR
     if isinstance(error, HostKeyMismatchError):
         return (("Try the step Host key again: it shows the current key of the host.", ""),)
     if step in {CheckStep.REACH, CheckStep.KEY}:
@@ -64,6 +83,19 @@ def suggest_tool_installation(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
     )
 
 
+def suggest_host_setup(host: Host) -> tuple[Remedy, ...]:
+    if host.transport == HostTransport.LOCAL:
+        advice = "Start Pitwall's workers as a user with control groups. This prepares one:"
+        return ((advice, f"sudo ./pitwall host setup --user {DEFAULT_ACCOUNT}"),)
+    return (
+        (
+            "On the host, as root; the page of the host shows the script that it runs:",
+            f"sudo ./pitwall host setup --user {host.login}",
+        ),
+        ("If it has created another user, change the SSH settings below.", ""),
+    )
+
+
 def suggest_quieting(idle: Mapping[str, Any]) -> tuple[Remedy, ...]:
     processes: Remedy = ("Find the processes, and stop them or move them elsewhere:", "top -o %CPU")
     timers: Remedy = (
@@ -84,6 +116,21 @@ def suggest_run_as_setup(host: Host) -> tuple[Remedy, ...]:
         ("Use a Python that all users of the host can run:", "/usr/bin/python3"),
         ("Log in as root: change the login user in the SSH settings below.", ""),
         ("Or clear the user for measured code, in the host settings on the host's page.", ""),
+    )
+
+
+def suggest_lingering(host: Host) -> tuple[Remedy, ...]:
+    return (
+        (
+            "With systemd, let the processes of the user continue:",
+            f"sudo loginctl enable-linger {host.login}",
+        ),
+        (
+            "If that is not enough, set this in /etc/systemd/logind.conf; then sudo systemctl "
+            "restart systemd-logind:",
+            "KillUserProcesses=no",
+        ),
+        ("In a container, start the SSH server as a service and not for each connection.", ""),
     )
 
 
@@ -114,11 +161,24 @@ def _suggest_reachability(host: Host, error: HostError) -> tuple[Remedy, ...]:
     return (("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"), change)
 
 
+def build_host_setup(host: Host) -> str:
+    """Return the script of `pitwall host setup` for the login and key of this host.
+
+    For the machine of the workers it creates an account that they can run as.
+    """
+    key = _build_key_line(host.credential) if host.credential else ""
+    return build_setup_script(host.login or DEFAULT_ACCOUNT, key)
+
+
+def _build_key_line(credential: Credential) -> str:
+    return " ".join([*credential.public_key.split()[:2], "pitwall"])
+
+
 def build_key_installation(host: Host) -> str:
     """Return the command that lets Pitwall log in to the host; empty if the host has no key."""
     if host.credential is None:
         return ""
-    line = " ".join([*host.credential.public_key.split()[:2], "pitwall"])
+    line = _build_key_line(host.credential)
     return (
         f"mkdir -p -m 700 ~/.ssh && echo '{line}' >> ~/.ssh/authorized_keys "
         "&& chmod 600 ~/.ssh/authorized_keys"

@@ -22,10 +22,13 @@ def explain_missing_programs(facts: Facts, requires: Required) -> str:
 
 
 def build_path(facts: Facts, requires: Required) -> list[str]:
-    """Return the folders that must come first on PATH, so that these programs are found.
-
-    Empty if a shell finds all of them anyway.
+    """Return the folders that must come first on PATH: those of the host's settings, and those of
+    these programs that a shell does not find.
     """
+    return list(dict.fromkeys([*(facts.get("path_folders") or ()), *_list_hidden(facts, requires)]))
+
+
+def _list_hidden(facts: Facts, requires: Required) -> list[str]:
     programs = [each for name in requires if (each := find_program(facts, name)) is not None]
     beyond = [_get_folder(each) for each in programs if each.get("beyond_path")]
     if not beyond:
@@ -33,7 +36,7 @@ def build_path(facts: Facts, requires: Required) -> list[str]:
     usual = [_get_folder(each) for each in programs if not each.get("beyond_path")]
     # A version manager may hide programs that are on the PATH.
     kept = [folder for folder in usual if posixpath.basename(folder) != SHIMS]
-    return list(dict.fromkeys([*kept, *beyond]))
+    return [*kept, *beyond]
 
 
 def _explain_program(facts: Facts, name: str, wanted: str) -> str:

@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+
 from agents.hostagent.protocol import FILES, SCHEMA
 from orchestrator.benchmarks.load import Search
 from orchestrator.benchmarks.load_specs import (
     TRIAL_OVERHEAD_S,
     build_load_specs,
     estimate_trial_s,
+    get_network_setup_s,
     get_tool,
     sum_step_limits,
 )
@@ -22,15 +25,16 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import sha256_hex
 from orchestrator.dispatch.capacities import load_capacities, measure_at_shares
 from orchestrator.dispatch.certificates import ensure_certificates, plan_entry
+from orchestrator.dispatch.cpus import TOOL
 from orchestrator.dispatch.http_checks import build_checks, build_ready_check
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.processes import (
-    TOOL,
-    assign_process_cpus,
     build_limits,
     build_prepare_steps,
     build_server,
     build_services,
+    build_shares,
+    predict_placements,
 )
 from orchestrator.dispatch.recipes import build_builds, resolve_trial_recipe
 from orchestrator.dispatch.requirements import build_path
@@ -45,6 +49,7 @@ from orchestrator.dispatch.stage import (
 )
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.warmups import lengthen_warmup, load_warmup_factors
+from orchestrator.fleet.host_variables import select_plain_variables
 from orchestrator.loadtools.model import Invocation, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.runs.cancelling import load_cancelled_trial_ids
@@ -53,16 +58,45 @@ from orchestrator.runs.pinned_repositories import load_pinned_commits
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
 
+#: The least time for which the agents of a round continue without a poll. For the same time the
+#: engine waits for a host that does not answer.
 SILENCE_S = 600.0
+#: Files that were unused for this time are removed from hosts.
+KEEP_DAYS = 30.0
 
 
-def build_step_id(job: Job, *, back: int = 0) -> str:
-    """Return the name of the current round on hosts, or `back` attempts earlier.
+def build_step_id(job: Job) -> str:
+    """Return the name of the current round on hosts.
 
     A round that continues after an interruption is another step.
     """
-    again = f"-i{job.interruptions}" if job.interruptions else ""
-    return f"a{job.attempt - back}-r{job.round}{again}"
+    return _format_step_id(job.attempt, job.round, job.interruptions)
+
+
+def list_earlier_step_ids(job: Job) -> list[str]:
+    """Return all names that the current round may have had in earlier attempts of the job."""
+    current = build_step_id(job)
+    names = (
+        _format_step_id(attempt, job.round, interruptions)
+        for attempt in range(1, job.attempt + 1)
+        for interruptions in range(job.interruptions + 1)
+    )
+    return [name for name in names if name != current]
+
+
+def _format_step_id(attempt: int, round_: int, interruptions: int) -> str:
+    again = f"-i{interruptions}" if interruptions else ""
+    return f"a{attempt}-r{round_}{again}"
+
+
+def load_silence_s(job: Job) -> float:
+    """Return the seconds for which the engine waits for an absent host of the current round.
+
+    Its agent stops the round after the same time without a poll.
+    """
+    trials = list(job.trials.filter(round=job.round).select_related("case"))
+    cases = {trial.case_id: trial.case for trial in trials}
+    return _compute_silence_s(resolve_cases(read_spec(job.run.definition), cases.values()), trials)
 
 
 def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
@@ -82,9 +116,14 @@ def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -
     own = {
         job_hosts.label(host): {
             "self": job_hosts.label(host),
-            "tuning": host.tuning,
+            # That of the snapshot, which determines the epoch; the settings may have changed since.
+            "tuning": stage.facts[job_hosts.label(host)].get("tuning") or {},
             "run_as": host.run_as or None,
+            "owner": str(host.pk),
+            "machine_lock": settings.ONE_HOST_PER_MACHINE,
+            "env": select_plain_variables(host.env),
             "tls": plan_entry(certificates, serves=host in serving),
+            "disk": {"limit_bytes": host.disk_limit_bytes, "keep_days": KEEP_DAYS},
         }
         for host in job_hosts.hosts
     }
@@ -134,13 +173,12 @@ def build_shared_plan(
     job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
 ) -> dict[str, Any]:
     job_hosts = stage.job_hosts
-    longest = max((_find_longest_s(stage, trial) for trial in trials), default=0.0)
     texts, planned = _share_texts([_build_trial(stage, trial) for trial in trials])
     return {
         "schema": SCHEMA,
         "job": str(job.pk),
         "step": build_step_id(job),
-        "silence_s": max(SILENCE_S, 3 * longest),
+        "silence_s": _compute_silence_s(stage.specs, trials),
         "lead": job_hosts.label(job_hosts.lead),
         "secret": load_secret(job, job_hosts),
         "hosts": {
@@ -160,9 +198,14 @@ def build_shared_plan(
     }
 
 
-def _find_longest_s(stage: Stage, trial: Trial) -> float:
+def _compute_silence_s(specs: Mapping[int, Spec], trials: Sequence[Trial]) -> float:
+    longest = (_find_longest_s(specs[trial.case_id], trial) for trial in trials)
+    return max(SILENCE_S, 3 * max(longest, default=0.0))
+
+
+def _find_longest_s(spec: Spec, trial: Trial) -> float:
     """Return the longest expected duration of a trial, which may run all prepare steps."""
-    once = [step for step in stage.specs[trial.case_id].prepare if step.each != "trial"]
+    once = [step for step in spec.prepare if step.each != "trial"]
     return trial.expected_s + sum(step.timeout_s for step in once)
 
 
@@ -180,12 +223,10 @@ def _share_texts(
 
 def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
-    cpus = assign_process_cpus(spec, stage.job_hosts, stage.facts)
     loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
     tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
-    facts = stage.get_facts(HostRole.GENERATOR)
-    threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
+    threads = _count_tool_threads(stage, spec)
     started = [(load, each) for load in loads for each in tool.invocations(load, threads)]
     search = spec.load.search
     return {
@@ -193,10 +234,10 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
         "tree": resolve_trial_recipe(trial, stage).tree(sha),
         "commit": sha,
         "path": _build_paths(stage, spec),
-        "server": build_server(stage, spec, cpus, parameters),
+        "server": build_server(stage, spec, parameters),
         "ready": build_ready_check(spec, loads[0]),
         "checks": build_checks(spec, parameters, tool, loads[0]),
-        "services": build_services(stage, spec, cpus, parameters),
+        "services": build_services(stage, spec, parameters),
         "prepare": build_prepare_steps(spec, parameters),
         "loads": [_load(load, each, fill_env(spec.load.env, parameters)) for load, each in started],
         "search": None if search is None else _search(search),
@@ -207,13 +248,22 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
         "tool": {
             "name": tool.name,
             "path": stage.tools[tool.name],
-            "limits": build_limits(spec.limits.generator, cpus.get(TOOL)),
+            "limits": build_limits(spec.limits.generator, TOOL if spec.pin_cpus else None),
             "reader": tool.reader,
             "cpus": threads,
         },
+        "shares": build_shares(spec, stage.job_hosts),
+        "network": None if loads[0].network is None else loads[0].network.as_dict(),
         "cooldown_s": spec.cooldown_s,
-        "expected_s": max(0.0, _estimate_s(stage, trial) - _estimate_overhead_s(spec)),
+        "expected_s": max(0.0, _estimate_s(stage, trial) - _estimate_overhead_s(spec, loads[0])),
     }
+
+
+def _count_tool_threads(stage: Stage, spec: Spec) -> int:
+    """Return as many threads as the load tool will have CPUs, as far as known."""
+    label = stage.job_hosts.get_role_label(HostRole.GENERATOR)
+    cpus = predict_placements(spec, stage.job_hosts, stage.facts)[label].cpus.get(TOOL)
+    return len(cpus or ()) or stage.facts[label].get("threads") or 1
 
 
 def _estimate_s(stage: Stage, trial: Trial) -> float:
@@ -223,9 +273,9 @@ def _estimate_s(stage: Stage, trial: Trial) -> float:
     return estimate_trial_s(stage.specs[trial.case_id], trial.case.parameters)
 
 
-def _estimate_overhead_s(spec: Spec) -> float:
+def _estimate_overhead_s(spec: Spec, load: LoadSpec) -> float:
     """Return the part of the expected duration of a trial that is not its loads."""
-    return spec.cooldown_s + TRIAL_OVERHEAD_S + sum_step_limits(spec)
+    return spec.cooldown_s + TRIAL_OVERHEAD_S + sum_step_limits(spec) + get_network_setup_s(load)
 
 
 def _build_paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:

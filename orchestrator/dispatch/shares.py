@@ -45,5 +45,6 @@ class TeamShares:
                 del self._held[team]
 
 
-#: The shares of this process.
+#: The shares of this process: of a worker of steps, and of one of background tasks.
 SHARES = TeamShares(settings.CELERY_WORKER_CONCURRENCY)
+BACKGROUND_SHARES = TeamShares(settings.BACKGROUND_SLOTS)

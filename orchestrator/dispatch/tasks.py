@@ -1,55 +1,46 @@
-"""The Celery tasks: they only trigger work. Each lasts seconds and may run twice or late."""
+"""The Celery tasks that contact hosts: they only trigger work. Each may run twice or late.
 
-import logging
-from collections.abc import Callable
+Other tasks are in `background_tasks.py`, whose worker may be busy for long.
+"""
+
 from uuid import UUID
 
 from celery import shared_task
 
-from orchestrator.accounts.pruning import prune_sessions, prune_tokens
-from orchestrator.alerts import alert_rules, deliveries, events
-from orchestrator.benchmarks import fetch_requests, fetching, tidying
-from orchestrator.calibration import calibrations, golden
-from orchestrator.comparisons.verdict_cache import store_missing_verdicts
-from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import checkup, engine, schedule_tick
-from orchestrator.dispatch.shares import SHARES
-from orchestrator.dispatch.wakeups import wake_after_job, wake_forges, wake_imports
+from orchestrator.dispatch import checkup, engine, probes
+from orchestrator.dispatch.wakeups import (
+    ADVANCE,
+    CHECK_HOST,
+    PROBE_HOST,
+    PUMP,
+    wake_after_job,
+    wake_check,
+    wake_engine,
+    wake_job,
+    wake_job_later,
+    wake_probe,
+)
 from orchestrator.fleet.check_requests import load_due_host_ids
-from orchestrator.forges import pr_sync
-from orchestrator.forges.webhooks import delete_old_webhooks
-from orchestrator.measurements.import_steps import import_some, prune_imports
-from orchestrator.regressions import bisections, confirmations
-from orchestrator.regressions.segmentation import detect_next_series
-from orchestrator.retention.abandoned_drafts import delete_abandoned_drafts
-from orchestrator.retention.deletions import remove_deleted
-from orchestrator.retention.pruning import prune_due
-from orchestrator.retention.storage import measure_stale
-from orchestrator.runs import claims, leasing, schedules
-from orchestrator.runs.idempotency import prune_keys
-
-logger = logging.getLogger(__name__)
-
-ADVANCE = "orchestrator.dispatch.tasks.advance"
-
+from orchestrator.runs import claims, leasing
+from orchestrator.runs.absent_hosts import load_due_probe_ids
 
 #: A job that is late by this time was forgotten by its worker, or its message was lost.
 OVERDUE_S = 2.0
-#: The limit of batches of written series in one task; the next task processes the rest.
-MOST_DETECTIONS = 10
-#: A poll that is due within this time is scheduled by the previous one; others by the pump.
-SOON_S = 30.0
+#: A poll that is due within this time is scheduled by the previous one; others by the pump, which
+#: is up to 17 s late. It is less than the time after which the broker sends a message again.
+SOON_S = 90.0
 
 
-@shared_task(name="orchestrator.dispatch.tasks.pump")
+@shared_task(name=PUMP)
 def pump() -> None:
-    """Lease free hosts to queued jobs, and wake every job that is due."""
-    for job_id in leasing.lease_queued_jobs():
-        wake_job(job_id)
+    """Lease free hosts to queued jobs, wake every job that is due, and probe absent hosts."""
+    leasing.lease_queued_jobs(wake_job)
     for job_id in claims.load_due_job_ids(late_by_s=OVERDUE_S):
         wake_job(job_id)
     for host_id in load_due_host_ids():
-        check_host.apply_async(args=[str(host_id)], expires=10)
+        wake_check(host_id)
+    for host_id in load_due_probe_ids():
+        wake_probe(host_id)
 
 
 @shared_task(name=ADVANCE)
@@ -57,166 +48,20 @@ def advance(job_id: str) -> None:
     """Advance a job as far as possible without waiting, and schedule the next poll."""
     result = engine.advance(UUID(job_id))
     if result.left_hosts:
-        pump()
+        wake_engine()
         wake_after_job()
     elif result.wait_s is not None and result.wait_s < SOON_S:
-        wake_job(UUID(job_id), in_s=result.wait_s)
+        wake_job_later(UUID(job_id), in_s=result.wait_s)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.check_host")
+@shared_task(name=CHECK_HOST)
 def check_host(host_id: str) -> None:
     """Execute the requested checks of one host."""
     checkup.run_checks(UUID(host_id))
 
 
-def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
-    """Wake a job. The message expires soon, since the pump's next tick sends another."""
-    advance.apply_async(args=[str(job_id)], countdown=in_s, expires=in_s + 10)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.process_results")
-def process_results() -> None:
-    """Use new results; each step uses what the steps before it stored.
-
-    Verdicts and change points are stored, calibrations and golden runs judged, suspected changes
-    measured again and bisected, alerts raised, and channels notified.
-    """
-    _run_each(
-        store_missing_verdicts,
-        _detect_change_points,
-        calibrations.judge_calibrations,
-        _advance_golden_checks,
-        _advance_changes,
-        _notify_channels,
-    )
-
-
-@shared_task(name="orchestrator.dispatch.tasks.start_due_work")
-def start_due_work() -> None:
-    """Start the runs of due schedules, wake due pull requests, and release lost leases."""
-    _run_each(_release_lost_work, claim_schedules, _sync_forges)
-
-
-def _run_each(*steps: Callable[[], object]) -> None:
-    """Run all steps: an error in one must not stop the others."""
-    for step in steps:
-        try:
-            step()
-        except Exception:
-            logger.exception("%s failed", step.__name__)
-
-
-def _release_lost_work() -> None:
-    """A dead worker's claim expires by itself."""
-    released = leasing.release_stale_leases()
-    if released:
-        logger.warning("released %s leases of ended jobs", released)
-    claims.fail_jobs_on_retired_hosts()
-
-
-def claim_schedules() -> None:
-    """Start the runs of the schedules that are due."""
-    schedule_tick.start_due(utc_now())
-
-
-def _detect_change_points() -> None:
-    """Detect change points in the series that were written since the last task."""
-    for _ in range(MOST_DETECTIONS):
-        if not detect_next_series():
-            return
-
-
-def _advance_golden_checks() -> None:
-    golden.advance_golden_checks(utc_now())
-
-
-def _advance_changes() -> None:
-    """Start confirmation runs of suspected changes, bisect confirmed ones, and raise alerts."""
-    now = utc_now()
-    confirmations.advance_confirmations(now)
-    bisections.advance_bisections(now)
-    alert_rules.apply_alert_rules(now)
-
-
-@shared_task(name=fetch_requests.TASK)
-def fetch_repositories() -> None:
-    """Execute due fetches until none is left; the duration is that of git.
-
-    Only the worker of the queue of fetches executes this task.
-    """
-    while (project_id := fetching.run_next_fetch()) is not None:
-        schedules.end_waits(project_id)
-        wake_forges()
-        wake_imports()
-        fetching.collect_garbage(project_id)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.prune_results")
-def prune_results() -> None:
-    """Remove some of the data beyond the retention of projects, and of what was deleted long ago.
-
-    Abandoned drafts are deleted first. The next tick continues. Then update the storage use of
-    teams with a storage quota.
-    """
-    delete_abandoned_drafts(utc_now())
-    prune_due(utc_now())
-    remove_deleted(utc_now())
-    measure_stale(utc_now())
-
-
-@shared_task(name="orchestrator.dispatch.tasks.import_results")
-def import_results() -> None:
-    """Execute one step of a waiting import; the next step is sent immediately."""
-    if import_some():
-        import_results.apply_async(expires=10)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.remove_ended")
-def remove_ended() -> None:
-    """Remove some of what ended long ago: sessions, tokens, idempotency keys and imports."""
-    _run_each(prune_sessions, prune_tokens, prune_keys, prune_imports)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.notify_channels")
-def notify_channels() -> None:
-    """Deliver what is due at once, such as a test of a channel."""
-    _notify_channels()
-
-
-def _notify_channels() -> None:
-    """Record the events for channels, and wake each delivery that is due."""
-    events.record_events(utc_now())
-    for delivery_id in deliveries.load_due_delivery_ids(utc_now()):
-        deliver.apply_async(args=[str(delivery_id)], expires=10)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.deliver")
-def deliver(delivery_id: str) -> None:
-    """Attempt one delivery, unless its team uses its share of the threads."""
-    with SHARES.admit(deliveries.find_delivery_team_id(UUID(delivery_id))) as admitted:
-        if admitted:
-            deliveries.deliver(UUID(delivery_id), utc_now())
-
-
-def _sync_forges() -> None:
-    """Wake each pull request that is due, and remove old webhooks of forges."""
-    for pull_id in pr_sync.load_due_pull_ids():
-        sync_pull.apply_async(args=[pull_id], expires=10)
-    delete_old_webhooks(utc_now())
-
-
-@shared_task(name="orchestrator.dispatch.tasks.sync_pull")
-def sync_pull(pull_id: int) -> None:
-    """Advance one pull request, unless its team uses its share of the threads.
-
-    In that case a later tick wakes it again.
-    """
-    with SHARES.admit(pr_sync.find_pull_team_id(pull_id)) as admitted:
-        if admitted:
-            pr_sync.sync_pull_request(pull_id)
-
-
-@shared_task(name="orchestrator.dispatch.tasks.remove_unused_repositories")
-def remove_unused_repositories() -> None:
-    """Remove mirrors without a project, and passwords from addresses of older versions."""
-    tidying.remove_unused_mirrors()
+@shared_task(name=PROBE_HOST)
+def probe_host(host_id: str) -> None:
+    """Probe one absent host; if it answers again, its jobs start."""
+    if probes.probe_host(UUID(host_id)):
+        wake_engine()

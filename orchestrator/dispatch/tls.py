@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from agents.hostagent.protocol import EMULATED_SERVER_ADDRESS
 from orchestrator.benchmarks.fields import select_texts
 from orchestrator.benchmarks.load_specs import list_configurations
 from orchestrator.benchmarks.spec import Scalar, Spec
@@ -18,8 +19,8 @@ from orchestrator.benchmarks.spec import Scalar, Spec
 #: The clocks of hosts may be behind the server's.
 EARLY = timedelta(hours=1)
 LIFE = timedelta(days=30)
-#: The addresses of a server for itself and for a load on its own host.
-OWN_ADDRESSES = ("127.0.0.1", "::1", "localhost")
+#: The addresses of a server for itself, and for a load on its own host.
+OWN_ADDRESSES = ("127.0.0.1", "::1", "localhost", EMULATED_SERVER_ADDRESS)
 #: The agent's placeholders for the files; a process that names one of them needs TLS.
 WORDS = ("ca", "cert", "key")
 

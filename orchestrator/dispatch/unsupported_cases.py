@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 
-from orchestrator.benchmarks.matrix import find_unsupported_reason
+from orchestrator.benchmarks.matrix import find_unsupported_reason, resolve_network
 from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.processes import assign_process_cpus
+from orchestrator.dispatch.processes import list_limits_on, predict_placements
 from orchestrator.dispatch.requirements import explain_missing_programs
 from orchestrator.dispatch.stage import Facts, load_facts, resolve_cases, select_building_hosts
 from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
+
+#: The agent's name of a limit that only control groups enforce → its name in a definition.
+ENFORCED_LIMITS = {"cpu_quota": "cpu_quota", "memory_bytes": "memory"}
 
 
 def decide(job: Job, job_hosts: JobHosts) -> bool:
@@ -41,6 +44,8 @@ def find_unsupported(
         case.pk: _check_programs(specs[case.pk], facts, job_hosts)
         or _check_tool(specs[case.pk], case, facts[job_hosts.label(job_hosts.lead)])
         or _check_cpus(specs[case.pk], facts, job_hosts)
+        or _check_limits(specs[case.pk], facts, job_hosts)
+        or _check_network(specs[case.pk], case, facts, job_hosts)
         for case in cases
     }
 
@@ -56,10 +61,48 @@ def _check_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts)
 
 def _check_cpus(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     try:
-        assign_process_cpus(spec, job_hosts, facts)
+        predict_placements(spec, job_hosts, facts)
     except HostSetupError as error:
         return str(error)
     return ""
+
+
+def _check_limits(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
+    """Return the first host that cannot enforce a limit of a process there.
+
+    A host that reports nothing about its limits, such as one with an old agent, is tried.
+    """
+    for host in job_hosts.hosts:
+        known = facts[job_hosts.label(host)]
+        available = known.get("limits_available")
+        limits = list_limits_on(spec, job_hosts, host)
+        wanted = {name for each in limits for name in ENFORCED_LIMITS if each[name] is not None}
+        missing = wanted - set(wanted if available is None else available)
+        if missing:
+            names = " and ".join(ENFORCED_LIMITS[name] for name in sorted(missing))
+            why = known.get("limits_problem") or "its system offers none"
+            return f"{host.name}: it cannot enforce {names}: {why}"
+    return ""
+
+
+def _check_network(spec: Spec, case: Case, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
+    """Return why the hosts cannot emulate the network of the case."""
+    network = resolve_network(spec, case.parameters)
+    if network is None:
+        return ""
+    if len(job_hosts.hosts) > 1:
+        names = ", ".join(host.name for host in job_hosts.hosts)
+        return (
+            f"a network is emulated on one host only, and the job has {names}: choose one host "
+            "for all roles, or leave network out of the definition"
+        )
+    known = facts[job_hosts.label(job_hosts.lead)]
+    missing = network.properties - set(known.get("network_available") or ())
+    if not missing and (network.properties or known.get("network_available")):
+        return ""
+    why = known.get("network_problem") or "check the host again"
+    names = " and ".join(sorted(missing)) or "a network"
+    return f"{job_hosts.lead.name}: it cannot emulate {names}: {why}"
 
 
 def _check_tool(spec: Spec, case: Case, facts: Facts) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from orchestrator.fleet.absence import ANSWERING
 from orchestrator.fleet.models import (
     CheckOutcome,
     CheckRequest,
@@ -20,7 +21,13 @@ from orchestrator.fleet.models import (
 #: After these outcomes the next step is tried; the others wait for a person.
 GOES_ON = frozenset({CheckOutcome.PASSED, CheckOutcome.WARNING})
 #: The checks of the machine that the workers run on.
-LOCAL_STEPS = (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.TOOLS, CheckStep.QUIET)
+LOCAL_STEPS = (
+    CheckStep.PYTHON,
+    CheckStep.AGENT,
+    CheckStep.LIMITS,
+    CheckStep.TOOLS,
+    CheckStep.QUIET,
+)
 
 #: What to do, and the command or line for it ("" if there is none).
 Remedy = tuple[str, str]
@@ -34,6 +41,7 @@ class Finding:
     message: str
     remedies: tuple[Remedy, ...] = ()
     shown_key: str = ""
+    other_host: Host | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +88,7 @@ def list_check_steps(host: Host) -> tuple[CheckStep, ...]:
 
 def load_checks(host: Host) -> CheckList:
     """Return the checks of a host. Get the host through `load_host`."""
-    checks = {check.step: check for check in host.checks.all()}
+    checks = {check.step: check for check in host.checks.select_related("other_host")}
     rows = tuple((step, checks.get(step)) for step in list_check_steps(host))
     return CheckList(rows=rows, running=CheckRequest.objects.filter(host=host).exists())
 
@@ -106,6 +114,7 @@ def record_check(*, host: Host, step: CheckStep, finding: Finding, seconds: floa
                 "message": finding.message[:4000],
                 "remedies": [list(remedy) for remedy in finding.remedies],
                 "shown_key": finding.shown_key,
+                "other_host": finding.other_host,
                 "seconds": seconds,
             },
         )
@@ -113,6 +122,6 @@ def record_check(*, host: Host, step: CheckStep, finding: Finding, seconds: floa
         if checks.is_through:
             waiting = (HostState.UNCONFIRMED, HostState.UNREACHABLE)
             Host.objects.filter(pk=host.pk, state__in=waiting).update(
-                state=HostState.READY, message="", unreachable_at=None
+                state=HostState.READY, message="", **ANSWERING
             )
     return checks

@@ -7,6 +7,7 @@ from django.conf import settings
 from orchestrator.core.errors import HostSetupError
 from orchestrator.fleet import vault
 from orchestrator.fleet.models import UNUSABLE, Host, HostTransport
+from orchestrator.transport.address import JumpHost
 from orchestrator.transport.base import Transport
 from orchestrator.transport.local import LocalTransport
 from orchestrator.transport.ssh import SshAddress, SshTransport
@@ -37,6 +38,19 @@ def build_ssh_address(host: Host) -> SshAddress:
         user=host.login,
         host_key=host.host_key,
         private_key=vault.unseal(host.credential, "sealed_private_key"),
+        certificate=host.credential.certificate,
         work_dir=host.work_dir,
         networks=tuple(settings.HOST_NETWORKS),
+        jumps=list_jumps(host),
     )
+
+
+def list_jumps(host: Host) -> tuple[JumpHost, ...]:
+    return tuple(map(JumpHost.parse, host.jump_hosts))
+
+
+def load_jump_key(host: Host) -> str:
+    """Return the private key that logs in to the jump hosts; empty without any."""
+    if not host.jump_hosts or host.credential is None:
+        return ""
+    return vault.unseal(host.credential, "sealed_private_key")

@@ -41,9 +41,8 @@ def format_fact_value(name: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(format_fact_value(name, each) for each in value) or "–"
     if isinstance(value, Mapping):
-        return ", ".join(
-            f"{key}: {format_fact_value(str(key), each)}" for key, each in value.items()
-        )
+        texts = (f"{key}: {format_fact_value(str(key), each)}" for key, each in value.items())
+        return ", ".join(texts) or "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -1,10 +1,13 @@
 """Compare the facts that a host reports with its earlier facts and with its profile. Pure."""
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from orchestrator.core.ids import sha256_hex
 
 Facts = Mapping[str, Any]
 
@@ -24,6 +27,31 @@ class Contradiction:
     field: str
     profile: Any
     host: Any
+
+
+def identify_machine(
+    facts: Facts, *, tuning: Mapping[str, str], env: Mapping[str, str], before: Facts
+) -> dict[str, Any]:
+    """Return the identifying facts of a host while it measures.
+
+    `tuning` replaces its settings. `env`: the variables of measured processes, which identify it as
+    its hardware does. A fact that is unknown now keeps its value of `before`, the facts of the
+    previous snapshot. So a change is noticed as soon as the fact is known again.
+    """
+    static, earlier = facts.get("static"), before.get("static")
+    if not isinstance(static, Mapping):
+        static = {name: facts.get(name) for name in STATIC}
+    known = earlier if isinstance(earlier, Mapping) else {}
+    environment = "; ".join(f"{name}={value}" for name, value in sorted(env.items()))
+    return {
+        name: known.get(name) if value is None else value
+        for name, value in {**static, **tuning, "environment": environment}.items()
+    }
+
+
+def compute_fingerprint(static: Facts) -> str:
+    """Return SHA-256 of identifying facts: it differs for another or a changed machine."""
+    return sha256_hex(json.dumps(static, sort_keys=True).encode())
 
 
 def compare_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:

@@ -13,11 +13,16 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit, record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import open_hours, selectors
+from orchestrator.fleet.absence import ANSWERING
 from orchestrator.fleet.checks import begin_again
 from orchestrator.fleet.host_quota import check_room
+from orchestrator.fleet.host_variables import check_variables
+from orchestrator.fleet.identities import require_unused_machine
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
 from orchestrator.fleet.ssh_settings import check_user
+from orchestrator.fleet.start_commands import check_start, describe_start
 from orchestrator.fleet.tuning import check_tuning
+from orchestrator.transport.wake_on_lan import parse_mac_address
 
 _TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -52,12 +57,17 @@ def set_host_settings(
     data_address: str | None = None,
     disk_limit_bytes: int | None = None,
     tuning: Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
     run_as: str | None = None,
     is_shared: bool | None = None,
+    mac_address: str | None = None,
+    start_command: Sequence[str] | None = None,
+    start_host: str | None = None,
 ) -> Host:
     """Change the given settings and keep the others. Jobs that already run are not affected.
 
-    Whether the host can start programs as the user `run_as` is left to its checks.
+    Whether the host can start programs as the user `run_as` is left to its checks. `start_host`:
+    the name of the host that runs the `start_command`.
     """
     member.require(Role.MAINTAINER, to="change the settings of a host")
     host = selectors.load_host(member, host_id)
@@ -68,10 +78,14 @@ def set_host_settings(
         "data_address": data_address,
         "disk_limit_bytes": disk_limit_bytes,
         "tuning": tuning,
+        "env": env,
         "run_as": run_as,
         "is_shared": is_shared,
+        "mac_address": mac_address,
     }
     changes = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+    if start_command is not None or start_host is not None:
+        changes |= check_start(member, host, command=start_command, helper=start_host)
     if changes:
         _store_settings(member, host, changes)
     return selectors.load_host(member, host_id)
@@ -85,6 +99,13 @@ def _store_settings(member: Member, host: Host, changes: Mapping[str, Any]) -> N
     record_audit(
         member=member, action="host.settings_changed", subject=f"{host}: {', '.join(changes)}"
     )
+    start = [changes.get(name, getattr(host, name)) for name in ("start_command", "start_host")]
+    if start != [host.start_command, host.start_host]:
+        record_audit(
+            member=member,
+            action="host.start_command_changed",
+            subject=f"{host}: {describe_start(*start)}",
+        )
 
 
 def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Host:
@@ -123,7 +144,8 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
     with transaction.atomic():
         if host.state == HostState.RETIRED:
             check_room(member.team)
-        _move(host, HostState.READY, message="", unreachable_at=None)
+            require_unused_machine(host)
+        _move(host, HostState.READY, message="", **ANSWERING)
         record_audit(member=member, action="host.released", subject=host)
     return selectors.load_host(member, host_id)
 
@@ -222,6 +244,8 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "data_address": _check_address,
     "disk_limit_bytes": _check_disk_limit,
     "tuning": check_tuning,
+    "env": check_variables,
     "run_as": check_user,
     "is_shared": bool,
+    "mac_address": parse_mac_address,
 }

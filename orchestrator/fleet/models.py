@@ -49,6 +49,9 @@ class Credential(models.Model):
     sealed_private_key = models.BinaryField()
     public_key = models.TextField()
     fingerprint = models.CharField(max_length=80)
+    certificate = models.TextField(
+        blank=True, default="", help_text="The key signed by an authority; empty: none."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -133,8 +136,49 @@ class Host(models.Model):
     )
     message = models.TextField(blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
-    unreachable_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the last try failed; null once it answered again."
+    unreachable_since = models.DateTimeField(
+        null=True, blank=True, help_text="When it stopped to answer; null while it answers."
+    )
+    probe_at = models.DateTimeField(
+        null=True, blank=True, help_text="The next probe of an unreachable host; null: at once."
+    )
+    failed_probes = models.PositiveSmallIntegerField(default=0, db_default=0)
+    mac_address = models.CharField(
+        max_length=17,
+        blank=True,
+        help_text="Wakes the machine over the network, as `00:11:22:33:44:55`; empty: never.",
+    )
+    start_command = models.JSONField(
+        default=list, blank=True, help_text="Arguments of the command that starts it; empty: none."
+    )
+    start_host = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The host of the team that runs the command.",
+    )
+    jump_hosts = models.JSONField(
+        default=list, blank=True, help_text="As `user@host:port ssh-ed25519 AAAA…`, in order."
+    )
+    env = models.JSONField(
+        default=dict, blank=True, help_text="Variables of all measured processes on it."
+    )
+    machine_id = models.CharField(max_length=64, blank=True, default="")
+    boot_id = models.CharField(max_length=64, blank=True, default="")
+    installation_id = models.CharField(
+        max_length=64, blank=True, default="", help_text="The id of its work directory."
+    )
+    reserved_until = models.DateTimeField(
+        null=True, blank=True, help_text="No new job starts before; past or null: not reserved."
+    )
+    reserved_by = models.CharField(max_length=200, blank=True, default="")
+    reserved_for = models.CharField(max_length=500, blank=True, default="")
+    reservation_seen_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When the host reported the reservation; null if it was made in Pitwall.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -209,6 +253,7 @@ class CheckStep(models.TextChoices):
     LOGIN = "login", "Login and work directory"
     PYTHON = "python", "Python"
     AGENT = "agent", "Agent"
+    LIMITS = "limits", "Limits and rights"
     TOOLS = "tools", "Load tools"
     CLOCK = "clock", "Clock"
     QUIET = "quiet", "Idle check"
@@ -230,6 +275,13 @@ class HostCheck(models.Model):
     message = models.TextField(help_text="What was found, and at which address.")
     remedies = models.JSONField(default=list, help_text="[what to do, the command for it], …")
     shown_key = models.TextField(blank=True, help_text="The host key that waits for an answer.")
+    other_host = models.ForeignKey(
+        Host,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="The host that is the same machine.",
+    )
     seconds = models.FloatField()
     at = models.DateTimeField(auto_now=True)
 

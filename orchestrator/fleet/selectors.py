@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -22,8 +22,8 @@ from orchestrator.fleet.models import (
 )
 from orchestrator.fleet.open_hours import OpenHours, parse
 
-#: An unreachable host is tried again after this time.
-TRY_AGAIN_AFTER = timedelta(seconds=60)
+#: A host that reported a reservation is asked again after this time.
+ASK_AGAIN_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +137,12 @@ def load_host_changes(host: Host) -> QuerySet[HostChange]:
 
 
 def load_usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
-    """Return the hosts of these teams that are ready, or unreachable and due for a new try."""
-    ready = Q(state=HostState.READY)
-    again = Q(unreachable_at=None) | Q(unreachable_at__lte=utc_now() - TRY_AGAIN_AFTER)
-    hosts = Host.objects.filter(
-        ready | (Q(state=HostState.UNREACHABLE) & again), team__in=team_ids
-    ).order_by("name", "pk")
+    """Return the hosts of these teams that are ready and not reserved."""
+    hosts = (
+        Host.objects.filter(state=HostState.READY, team__in=team_ids)
+        .exclude(_build_reserved_filter(utc_now()))
+        .order_by("name", "pk")
+    )
     return [
         UsableHost(
             id=host.pk,
@@ -155,3 +155,9 @@ def load_usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
         )
         for host in hosts
     ]
+
+
+def _build_reserved_filter(now: datetime) -> Q:
+    """Return the hosts that are reserved; one that was reserved on the host is asked again."""
+    recent = Q(reservation_seen_at=None) | Q(reservation_seen_at__gt=now - ASK_AGAIN_AFTER)
+    return Q(reserved_until__isnull=False, reserved_until__gt=now) & recent

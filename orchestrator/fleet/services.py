@@ -1,5 +1,6 @@
 """Writes of profiles, credentials, hosts and their facts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
+from django.db.models.functions import Coalesce, Now
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
@@ -22,14 +24,22 @@ from orchestrator.core.errors import (
     LoginRefusedError,
 )
 from orchestrator.fleet import selectors, vault
+from orchestrator.fleet.absence import ANSWERING
 from orchestrator.fleet.detected_profiles import (
     create_pending_profile,
     remove_pending_profile,
     settle_profile,
 )
-from orchestrator.fleet.facts import compare_facts, extract_profile_fields
+from orchestrator.fleet.facts import (
+    compare_facts,
+    compute_fingerprint,
+    extract_profile_fields,
+    identify_machine,
+)
 from orchestrator.fleet.host_quota import check_room, check_room_for_names
 from orchestrator.fleet.host_settings import quarantine
+from orchestrator.fleet.host_variables import list_folders
+from orchestrator.fleet.identities import record_identity
 from orchestrator.fleet.models import (
     HELD,
     Credential,
@@ -42,9 +52,11 @@ from orchestrator.fleet.models import (
 )
 from orchestrator.fleet.ssh_settings import (
     check_connection,
+    check_jump_hosts,
     check_short_name,
     check_user,
     load_credential,
+    strip_brackets,
 )
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
@@ -69,6 +81,7 @@ class NewHost:
     work_dir: str = ".pitwall"
     python: str = "python3"
     run_as: str = ""
+    jump_hosts: Sequence[str] = ()
 
 
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
@@ -144,7 +157,9 @@ def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
     nothing, if it cannot be reached.
     """
     _check_for_entry(member, new)
-    shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S, networks=settings.HOST_NETWORKS)
+    shown = scan_host_key(
+        strip_brackets(new.address), new.port, SCAN_TIMEOUT_S, networks=settings.HOST_NETWORKS
+    )
     return enter_host(member=member, new=new), shown
 
 
@@ -160,13 +175,14 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
             team=member.team,
             profile=profile or create_pending_profile(member.team, new.name),
             name=new.name,
-            address=new.address,
+            address=strip_brackets(new.address),
             port=new.port,
             login=new.login,
             credential=credential,
             work_dir=new.work_dir,
             python=new.python,
             run_as=check_user(new.run_as),
+            jump_hosts=check_jump_hosts(new.jump_hosts),
         )
         record_audit(member=member, action="host.added", subject=host)
     return host
@@ -225,7 +241,7 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
         host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
         waiting = [HostState.UNCONFIRMED, HostState.UNREACHABLE, HostState.READY]
         Host.objects.filter(pk=host.pk, state__in=waiting).update(
-            state=HostState.READY, message="", unreachable_at=None
+            state=HostState.READY, message="", **ANSWERING
         )
     host.refresh_from_db()
     return host
@@ -259,9 +275,12 @@ def record_host_error(*, host: Host, error: HostError) -> None:
     if isinstance(error, HostKeyMismatchError | LoginRefusedError):
         quarantine(host=host, reason=str(error))
         return
-    unreachable = {"state": HostState.UNREACHABLE, "unreachable_at": utc_now()}
-    Host.objects.filter(pk=host.pk).exclude(state__in=HELD).update(
-        message=str(error)[:2000], **(unreachable if error.transient else {})
+    mine = Host.objects.filter(pk=host.pk)
+    if error.transient:
+        mine.update(unreachable_since=Coalesce("unreachable_since", Now()))
+    mine.exclude(state__in=HELD).update(
+        message=str(error)[:2000],
+        **({"state": HostState.UNREACHABLE} if error.transient else {}),
     )
 
 
@@ -276,25 +295,39 @@ def record_host_seen(*, host: Host) -> None:
     seen = Host.objects.filter(pk=host.pk)
     now = utc_now()
     if not seen.exclude(state__in=HELD).update(
-        state=HostState.READY, message="", last_seen_at=now, unreachable_at=None
+        state=HostState.READY, message="", last_seen_at=now, **ANSWERING
     ):
-        seen.update(last_seen_at=now)
+        seen.update(last_seen_at=now, **ANSWERING)
 
 
 @transaction.atomic
 def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
-    """Store the facts that the host reports, and a HostChange if it has become another machine."""
+    """Store the facts that the host reports, and a HostChange if it has become another machine.
+
+    The snapshot also has the tuning and the folders of programs of the host, which the jobs of this
+    snapshot use.
+    """
     record_host_seen(host=host)
+    record_identity(host, facts)
     before = selectors.find_latest_snapshot(host)
-    snapshot = HostSnapshot.objects.create(
-        host=host, facts=facts, fingerprint=str(facts.get("fingerprint", ""))[:64]
+    static = identify_machine(
+        facts, tuning=host.tuning, env=host.env, before=before.facts if before else {}
     )
-    if before is not None and before.fingerprint != snapshot.fingerprint:
-        changed = compare_facts(before.facts, facts)
-        if changed:
-            HostChange.objects.create(
-                host=host, snapshot=snapshot, changed=changed, at=snapshot.taken_at
-            )
+    snapshot = HostSnapshot.objects.create(
+        host=host,
+        facts={
+            **facts,
+            "tuning": host.tuning,
+            "path_folders": list_folders(host.env),
+            "static": static,
+        },
+        fingerprint=compute_fingerprint(static),
+    )
+    changed = compare_facts(before.facts, snapshot.facts) if before else {}
+    if changed:
+        HostChange.objects.create(
+            host=host, snapshot=snapshot, changed=changed, at=snapshot.taken_at
+        )
     settle_profile(host, extract_profile_fields(facts))
     return snapshot
 
@@ -312,7 +345,7 @@ def _delete(host: Host) -> bool:
 def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile | None, Credential]:
     member.require(Role.MAINTAINER, to="add a host")
     check_short_name(new.name, "name")
-    check_connection(new.address, new.port, new.login, new.work_dir, new.python)
+    check_connection(strip_brackets(new.address), new.port, new.login, new.work_dir, new.python)
     check_user(new.run_as)
     slug = new.profile_slug
     profile = selectors.load_chosen_profile(member, slug) if slug else None

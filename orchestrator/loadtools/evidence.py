@@ -47,6 +47,11 @@ class Evidence:
         return self.result.get("hosts") or {}
 
     @property
+    def placements(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return PLACEMENT by host (agents/hostagent/protocol.py)."""
+        return self.result.get("placement") or {}
+
+    @property
     def during(self) -> Mapping[str, Mapping[str, Any]]:
         """Return INTERFERENCE by host."""
         return self.result.get("interference") or {}

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from agents.hostagent.platform.topology import format_cpus
 from cli.pitwall.units import format_number, format_seconds, format_value
+from orchestrator.loadtools.costs import compute_loading_s
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
@@ -13,8 +15,12 @@ from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
 #: Samples required to judge clock and temperature.
 MIN_SAMPLES = 6
 MIN_CLOCKS = 3
+#: In a shorter load, the start of the sampling has too much weight.
+SHORTEST_S = 5.0
 #: A server that used this much of a core in the previous second needed its clock.
 _UNDER_LOAD = 0.5
+#: Hosts are not trusted: the limits of settings in a reason, and of their texts.
+_MOST_SETTINGS, _NAME_LENGTH, _PROBLEM_LENGTH = 10, 30, 300
 _SCANNERS = frozenset(
     {
         "MsMpEng.exe",
@@ -104,12 +110,20 @@ def _check_used_by_others(code: str, evidence: Evidence) -> Reason | None:
     hosts = evidence.during
     issues = {
         host: (
-            f"others used {format_quantity(facts['foreign_share'], 'cores')}{_format_names(facts)}"
+            f"others used {format_quantity(facts['foreign_share'], 'cores')}"
+            f"{_format_siblings(evidence, host)}{_format_names(facts)}"
         )
         for host, facts in hosts.items()
         if THRESHOLDS[code].is_broken_by(facts.get("foreign_share"))
     }
     return _build_hosts_reason(code, hosts, issues)
+
+
+def _format_siblings(evidence: Evidence, host: str) -> str:
+    siblings = (evidence.placements.get(host) or {}).get("siblings")
+    if not siblings:
+        return ""
+    return f" on the CPUs of the trial or their siblings (CPUs {format_cpus(siblings)})"
 
 
 def _format_names(facts: Facts) -> str:
@@ -131,6 +145,27 @@ def _check_cpu_pressure(evidence: Evidence) -> Reason | None:
         with_others,
         "pressure_share",
         lambda share: f"processes waited for a CPU {_share(share)} of the time",
+    )
+
+
+def _check_agent(evidence: Evidence) -> Reason | None:
+    """Judge the agent of the server's host."""
+    spent_s = (evidence.result.get("usage") or {}).get("sampler_cpu_s")
+    loading_s = compute_loading_s(evidence.result)
+    if spent_s is None or loading_s is None or loading_s < SHORTEST_S:
+        return None
+    rule, cores = THRESHOLDS["agent_cpu"], spent_s / loading_s
+    if not rule.is_broken_by(cores):
+        return None
+    return rule.build_reason(f"the agent used {format_quantity(cores, 'cores')}")
+
+
+def _check_log(evidence: Evidence) -> Reason | None:
+    return _check_measured(
+        "chatty_log",
+        evidence.during,
+        "log_bytes_per_s",
+        lambda rate: f"the measured processes wrote {format_quantity(rate, 'B/s')} of output",
     )
 
 
@@ -211,6 +246,15 @@ def _check_ports(evidence: Evidence) -> Reason | None:
     return _build_hosts_reason("ports_exhausted", hosts, issues)
 
 
+def _check_suspension(evidence: Evidence) -> Reason | None:
+    return _check_measured(
+        "suspended",
+        evidence.during,
+        "suspended_s",
+        lambda asleep: f"the machine was asleep for {format_quantity(asleep, 's')}",
+    )
+
+
 def _check_clock_step(evidence: Evidence) -> Reason | None:
     sizes = {
         host: {"step": abs(facts["clock_step_s"])}
@@ -236,6 +280,72 @@ def _check_reboot(evidence: Evidence) -> Reason | None:
     return _build_hosts_reason("rebooted", during, issues)
 
 
+def _check_throttling(evidence: Evidence) -> Reason | None:
+    """Judge the counter of Intel CPUs, and the state of cooling devices of all others."""
+    rule, hosts = THRESHOLDS["throttled_by_heat"], evidence.during
+    issues = {}
+    for host, facts in hosts.items():
+        if rule.is_broken_by(facts.get("throttle_count")):
+            issues[host] = f"{facts['throttle_count']} times the CPU was throttled because of heat"
+        elif rule.is_broken_by(facts.get("cooling_state")):
+            issues[host] = f"a cooling device slowed the CPU down (state {facts['cooling_state']})"
+    return _build_hosts_reason("throttled_by_heat", hosts, issues)
+
+
+def _check_clock_limit(evidence: Evidence) -> Reason | None:
+    rule, hosts = THRESHOLDS["clock_limited"], evidence.during
+    issues = {}
+    for host, facts in hosts.items():
+        low, high = facts.get("clock_limit_mhz") or (None, None)
+        if low and high and rule.is_broken_by(low / high):
+            spans = f"from {format_value(high, 'MHz')} to {format_value(low, 'MHz')}"
+            issues[host] = f"the highest allowed clock changed {spans}"
+    return _build_hosts_reason("clock_limited", hosts, issues)
+
+
+def _check_base_clock(evidence: Evidence) -> Reason | None:
+    rule, hosts = THRESHOLDS["clock_below_base"], evidence.during
+    issues = {}
+    for host, facts in hosts.items():
+        base, (_, high) = facts.get("clock_base_mhz"), facts.get("clock_mhz") or (None, None)
+        if base and high and rule.is_broken_by(high / base):
+            clocks = f"{format_value(high, 'MHz')}, below its base of {format_value(base, 'MHz')}"
+            issues[host] = f"the clock did not exceed {clocks}"
+    return _build_hosts_reason("clock_below_base", hosts, issues)
+
+
+def _check_refused_tuning(evidence: Evidence) -> Reason | None:
+    refused = {
+        host: (facts.get("tuning") or {}).get("refused") for host, facts in evidence.before.items()
+    }
+    return _build_settings_reason("tuning_refused", evidence.before, refused, "was not set")
+
+
+def _check_changed_settings(evidence: Evidence) -> Reason | None:
+    changed = {host: facts.get("changed_settings") for host, facts in evidence.during.items()}
+    return _build_settings_reason(
+        "tuning_changed", evidence.during, changed, "was changed by something else"
+    )
+
+
+def _build_settings_reason(
+    code: str,
+    hosts: Mapping[str, Facts],
+    settings: Mapping[str, Mapping[str, Any] | None],
+    what: str,
+) -> Reason | None:
+    """Return a reason for the hosts with such settings: {setting: file and problem}."""
+    issues = {
+        host: "; ".join(
+            f"{name[:_NAME_LENGTH]} {what}: {str(problem)[:_PROBLEM_LENGTH]}"
+            for name, problem in list(each.items())[:_MOST_SETTINGS]
+        )
+        for host, each in settings.items()
+        if each
+    }
+    return _build_hosts_reason(code, hosts, issues)
+
+
 def _build_counter_check(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:
     def check(evidence: Evidence) -> Reason | None:
         return _check_measured(code, evidence.during, key, lambda count: f"{count} {what}")
@@ -244,6 +354,9 @@ def _build_counter_check(code: str, key: str, what: str) -> Callable[[Evidence],
 
 
 def _check_retransmissions(evidence: Evidence) -> Reason | None:
+    network = evidence.spec.network
+    if network is not None and network.may_lose:
+        return None
     return _check_measured(
         "retransmissions",
         evidence.during,
@@ -256,13 +369,17 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _check_idle_before,
     _check_foreign_process,
     _check_cpu_pressure,
+    _check_agent,
+    _check_log,
     _check_steal,
     _check_virus_scan,
     _check_clock_drop,
     _check_heating,
-    _build_counter_check(
-        "throttled_by_heat", "throttle_count", "times the CPU was throttled because of heat"
-    ),
+    _check_clock_limit,
+    _check_base_clock,
+    _check_throttling,
+    _check_refused_tuning,
+    _check_changed_settings,
     _find_battery_reason,
     _build_counter_check("swapping", "swapped_pages", "pages were swapped out or in"),
     _build_counter_check(
@@ -274,5 +391,6 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     ),
     _check_retransmissions,
     _check_clock_step,
+    _check_suspension,
     _check_reboot,
 )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from orchestrator.core.errors import PitwallError
+from orchestrator.loadtools.emulated_network import EmulatedNetwork
 
 Model = Literal["closed", "open"]
 Protocol = Literal["h1", "h2", "h3", "grpc"]
@@ -76,7 +77,7 @@ class LoadSpec:
     `volatile`: patterns of the parts of a body that may vary; None does not say what varies.
     `expected_rate` is an estimate of a closed loop's rate, which only limits rows and time.
     `command` and `parameters` are for the tool `script`. `client_measured`: the tool itself is
-    measured.
+    measured. `network`: the emulated one; None is that of the hosts.
     """
 
     path: str
@@ -107,6 +108,7 @@ class LoadSpec:
     volatile: tuple[str, ...] | None = None
     expected_rate: float | None = None
     client_measured: bool = False
+    network: EmulatedNetwork | None = None
 
     @property
     def scheme(self) -> Literal["http", "https"]:

@@ -38,6 +38,13 @@ def _check_server_death(evidence: Evidence) -> Reason | None:
     )
 
 
+def _check_ended_workers(evidence: Evidence) -> Reason | None:
+    count = (evidence.result.get("usage") or {}).get("ended_workers")
+    if not THRESHOLDS["workers_ended"].is_broken_by(count):
+        return None
+    return _build_reason("workers_ended", f"{count} processes of the server ended")
+
+
 def _parse_mismatch(evidence: Evidence) -> Reason | None:
     if evidence.rows_match:
         return None
@@ -165,10 +172,21 @@ def _check_limits(evidence: Evidence) -> Reason | None:
     return _build_reason("quota_refused" if decisive else "limits_refused", observation)
 
 
+def _check_changed_limits(evidence: Evidence) -> Reason | None:
+    """Limits that something changed between the start of the processes and the end of the load."""
+    changes = [
+        f"{process}: {limit.replace('_', ' ')}: {values}"
+        for process, applied in sorted((evidence.result.get("limits") or {}).items())
+        for limit, values in sorted(((applied or {}).get("changed") or {}).items())
+    ]
+    return _build_reason("limits_changed", "; ".join(changes)) if changes else None
+
+
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _check_tool_crash,
     _check_hang,
     _check_server_death,
+    _check_ended_workers,
     _parse_mismatch,
     _check_no_answers,
     _find_empty_window,
@@ -178,4 +196,5 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _check_failed,
     _link_stalled,
     _check_limits,
+    _check_changed_limits,
 )

@@ -102,9 +102,17 @@ def _check_shared_cpus(evidence: Evidence) -> Reason | None:
         return None
     server, tool = _list_cpus(limits["server"]), _list_cpus(limits["tool"])
     if server and tool and server.isdisjoint(tool):
-        return None
+        return _check_shared_cores(evidence.placements.get(on["server"]) or {})
     which = f"CPUs {_format_numbers(server & tool)}" if server and tool else "any CPU"
     return THRESHOLDS["shared_cpus"].build_reason(f"load tool and server both ran on {which}")
+
+
+def _check_shared_cores(placement: Mapping[str, Any]) -> Reason | None:
+    """Return a reason if they had other CPUs of the same physical cores."""
+    if not any({"server", "tool"} <= {*names} for names in placement.get("shared") or ()):
+        return None
+    observation = f"load tool and server shared physical cores ({placement['problem']})"
+    return THRESHOLDS["shared_cpus"].build_reason(observation)
 
 
 def _list_cpus(applied: Mapping[str, Any]) -> frozenset[int]:

@@ -12,7 +12,7 @@ from cli.pitwall.units import format_percent, format_value
 from orchestrator.loadtools.model import Level, Reason
 from orchestrator.stats.block_outcomes import Outcome
 
-Unit = Literal["share", "cores", "s", "°C", "count"]
+Unit = Literal["share", "cores", "s", "°C", "count", "B/s"]
 #: The cause of reasons that other processes on the hosts make.
 NEIGHBOURS = "neighbours"
 
@@ -102,6 +102,15 @@ _OF_THE_LOAD = (
         "The rest of the load had no server.",
         "look at the server's log among the trial's files",
         outcome=Outcome.BROKEN,
+    ),
+    _build_soft(
+        "workers_ended",
+        "Workers that ended under load",
+        "Requests of an ended worker fail or wait, and the server starts another one. A worker is "
+        "a process of the server that existed before the load.",
+        "look at the server's log; if it replaces workers on purpose, turn that off",
+        value=0,
+        unit="count",
     ),
     _build_hard(
         "parse_mismatch",
@@ -251,8 +260,8 @@ _OF_THE_LOAD = (
     ),
     _build_soft(
         "shared_cpus",
-        "Load tool and server on the same CPUs",
-        "They compete for CPU time, depending on the load.",
+        "Load tool and server on the same physical cores",
+        "They compete for CPU time, depending on the load. The CPUs of one core do as well.",
         "give each separate CPUs in the definition's limits, or a separate host",
         cause="tool",
     ),
@@ -289,6 +298,15 @@ _OF_THE_LOAD = (
         value=3.0,
         unit="s",
     ),
+    _build_hard(
+        "network_differs",
+        "Emulated network",
+        "The network of the definition is measured before each load: its round trip, jitter, loss "
+        "and rate. Another network is another measurement. Jitter may differ by 25 %, and the "
+        "number of lost packets also by four standard deviations of chance.",
+        "check the host again, and whether something else changes its network",
+        value=0.05,
+    ),
     _build_soft(
         "limits_refused",
         "Limits that were not applied",
@@ -300,6 +318,12 @@ _OF_THE_LOAD = (
         "CPU quota that was not applied",
         "Without its quota the server had several times the CPU.",
         "use a host that allows control groups",
+    ),
+    _build_hard(
+        "limits_changed",
+        "Limits that changed under load",
+        "Part of the load had other limits than the rest.",
+        "find out what changes control groups on the host; only systemd and the agent should",
     ),
 )
 
@@ -333,8 +357,8 @@ _OF_THE_HOSTS = (
     _build_soft(
         "foreign_process",
         "CPU of other processes",
-        "They take CPU time and caches from the server or the load tool. In a closed loop, p99 "
-        "changes by more than its margin from 2 % of a core on.",
+        "They take CPU time and caches from the server or the load tool, also on the siblings of "
+        "their CPUs. In a closed loop, p99 changes by more than its margin from 2 % of a core on.",
         "stop other programs on the host, or pin them to other CPUs",
         value=0.05,
         unit="cores",
@@ -358,6 +382,23 @@ _OF_THE_HOSTS = (
         "stop other programs on the host, or pin them to other CPUs",
         value=0.10,
         cause=NEIGHBOURS,
+    ),
+    _build_soft(
+        "agent_cpu",
+        "CPU of the agent under load",
+        "The agent samples the host while the load runs. It is judged like other processes.",
+        "run the server with fewer processes and threads, or on a larger host",
+        value=0.05,
+        unit="cores",
+    ),
+    _build_soft(
+        "chatty_log",
+        "Output of the measured processes",
+        "It goes to the disk of the host. Writing it takes CPU time, and more in some seconds than "
+        "in others [T].",
+        "turn off the access log of the server, or let it write less",
+        value=10 * 2**20,
+        unit="B/s",
     ),
     _build_soft(
         "steal",
@@ -394,6 +435,26 @@ _OF_THE_HOSTS = (
         unit="°C",
         cause="heat",
     ),
+    _build_soft(
+        "clock_limited",
+        "Lowest clock limit under load, share of the highest",
+        "A program or the kernel changed the clock that the CPUs may reach, mostly because of heat "
+        "[T].",
+        "cool the host better, or stop what limits its clocks, such as thermald",
+        value=1.0,
+        bound="least",
+        cause="heat",
+    ),
+    _build_soft(
+        "clock_below_base",
+        "Highest clock under load, share of the base clock",
+        "With the governor performance, only heat, power or the firmware keep a CPU below its base "
+        "clock [T].",
+        "check temperature, power supply and power limits of the host",
+        value=0.90,
+        bound="least",
+        cause="heat",
+    ),
     _build_hard(
         "throttled_by_heat",
         "Thermal throttling",
@@ -401,6 +462,19 @@ _OF_THE_HOSTS = (
         "cool the host better, or limit its clocks",
         value=0,
         unit="count",
+    ),
+    _build_hard(
+        "tuning_refused",
+        "Tuning that was not set",
+        "The settings of the host ask for another state of the machine than the measured one.",
+        "remove the setting from the settings of the host, or let the login of Pitwall write the "
+        "file",
+    ),
+    _build_hard(
+        "tuning_changed",
+        "Tuning that was changed under load",
+        "A part of the load was measured with another state of the machine.",
+        "stop what changes it, such as power-profiles-daemon, tuned or thermald",
     ),
     _build_hard(
         "on_battery",
@@ -452,6 +526,14 @@ _OF_THE_HOSTS = (
         "A program that measures with the wall clock measured the step.",
         "let the host slew its clock (chronyd without makestep), or wait until it is synchronised",
         value=0.001,
+        unit="s",
+    ),
+    _build_hard(
+        "suspended",
+        "Host asleep",
+        "While a machine sleeps, nothing runs, and afterwards connections and clocks differ.",
+        "let the host not sleep while jobs run: disable its suspend on idle, and keep the lid open",
+        value=0.01,
         unit="s",
     ),
     _build_hard(

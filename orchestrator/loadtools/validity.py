@@ -6,13 +6,19 @@ The thresholds are in thresholds.py. Unknown facts give no reason.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from orchestrator.loadtools import interference, outcome, sampled_answers, shape
+from orchestrator.loadtools import interference, network_checks, outcome, sampled_answers, shape
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Level, Reason, Validity
 from orchestrator.loadtools.thresholds import NEIGHBOURS, THRESHOLDS
 
 __all__ = ["Evidence", "drop_reasons", "judge", "tolerate_neighbours"]
-_CHECKS = (*outcome.CHECKS, *sampled_answers.CHECKS, *shape.CHECKS, *interference.CHECKS)
+_CHECKS = (
+    *outcome.CHECKS,
+    *sampled_answers.CHECKS,
+    *shape.CHECKS,
+    *network_checks.CHECKS,
+    *interference.CHECKS,
+)
 
 
 def judge(evidence: Evidence) -> Validity:

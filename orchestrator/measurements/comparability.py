@@ -30,6 +30,13 @@ def hash_build(digest: str) -> int:
     return _number(digest, 4) if digest else UNKNOWN_BUILD
 
 
+def identify_tool(
+    name: str | None, version: str | None, generator: Mapping[str, str] | None
+) -> list[object]:
+    """Return the `tool` of a configuration. `generator`: the settings of another load's host."""
+    return [name, version, *([dict(generator)] if generator else [])]
+
+
 def hash_configuration(
     definition: Definition,
     parameters: Mapping[str, Scalar],
@@ -37,11 +44,11 @@ def hash_configuration(
     repositories: Mapping[str, str] = MappingProxyType({}),
     rates: Sequence[float] = (),
 ) -> int:
-    """Hash a case of a definition, a version of a `tool` and commits of other repositories.
+    """Hash a case of a definition, a `tool` and commits of other repositories.
 
     The result has 32 bits and is never 0. It is equal for two definitions if an edit did not touch
-    this case. `repositories`: the hash of the commit of each name. `rates`: those of loads in place
-    of a search, as values at different rates are not comparable.
+    this case. `tool`: of `identify_tool`. `repositories`: the hash of the commit of each name.
+    `rates`: those of loads in place of a search, as values at different rates are not comparable.
     """
     resolved = get_stored_spec(definition).resolve(parameters)
     if rates:

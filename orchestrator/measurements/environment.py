@@ -16,7 +16,8 @@ _LABELS = "abc"
 class AppliedLimits:
     """The limits that applied to one process of a trial; None if it had no limit or it is unknown.
 
-    `refused`: (limit, reason why it could not be applied).
+    `refused`: (limit, reason why it could not be applied). `changed`: (limit, its values before and
+    after the load).
     """
 
     process: str
@@ -28,6 +29,7 @@ class AppliedLimits:
     throttled: int | None
     oom_kills: int | None
     refused: tuple[tuple[str, str], ...]
+    changed: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ def build_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
     """Return the environment of each host that reported one, from the result.json of the trial."""
     before = result.get("hosts") or {}
     loads = [each.get("interference") or {} for each in read_loads(result)]
-    names = _map_host_names(trial)
+    names = map_host_names(trial)
     labels = sorted({*before, *(label for load in loads for label in load)})
     return [
         TrialEnvironment(
@@ -71,7 +73,21 @@ def merge_interference(looks: Sequence[Facts]) -> Facts:
     busiest = max(looks, key=lambda look: look.get("foreign_share") or 0.0)
     reasons = {key: why for look in looks for key, why in (look.get("reasons") or {}).items()}
     missing_reasons = {key: why for key, why in reasons.items() if worst.get(key) is None}
-    return {**worst, "foreign": busiest.get("foreign"), "reasons": missing_reasons}
+    changed = [look.get("changed_settings") or {} for look in looks]
+    return {
+        **worst,
+        "foreign": busiest.get("foreign"),
+        "changed_settings": {name: why for each in changed for name, why in each.items()},
+        "reasons": missing_reasons,
+    }
+
+
+def read_tuning(result: Facts) -> dict[str, Any]:
+    """Return the settings that were set for the trial, by the label of the host in the plan."""
+    environments: Mapping[str, Facts] = result.get("hosts") or {}
+    return {
+        label: (facts.get("tuning") or {}).get("applied") for label, facts in environments.items()
+    }
 
 
 def list_applied_limits(trial: Trial) -> list[AppliedLimits]:
@@ -95,7 +111,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def _map_host_names(trial: Trial) -> Mapping[str, str]:
+def map_host_names(trial: Trial) -> Mapping[str, str]:
     """Map the labels of the plan to host names: each host once, in the order of the roles."""
     hosts = trial.provenance.get("hosts") or {}
     target = hosts.get(HostRole.TARGET) or (trial.host.name if trial.host else None)
@@ -106,7 +122,7 @@ def _map_host_names(trial: Trial) -> Mapping[str, str]:
 def _read_applied_limits(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
     cpus = applied.get("cpus")
     return AppliedLimits(
-        process=_format_title(process),
+        process=format_process(process),
         mechanism=str(applied.get("mechanism") or ""),
         cpus=None if cpus is None else tuple(cpus),
         cpu_quota=applied.get("cpu_quota"),
@@ -115,9 +131,10 @@ def _read_applied_limits(process: str, applied: Mapping[str, Any]) -> AppliedLim
         throttled=applied.get("throttled"),
         oom_kills=applied.get("oom_kills"),
         refused=tuple((applied.get("refused") or {}).items()),
+        changed=tuple((applied.get("changed") or {}).items()),
     )
 
 
-def _format_title(process: str) -> str:
+def format_process(process: str) -> str:
     """Format `service:redis:1` as `redis 1`."""
     return _TITLES.get(process) or process.removeprefix("service:").replace(":", " ")

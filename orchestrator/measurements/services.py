@@ -9,11 +9,14 @@ from typing import Any
 
 from django.db import transaction
 
+from orchestrator.benchmarks.matrix import resolve_network
+from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.ids import sha256_hex
 from orchestrator.core.untrusted_json import parse_json
 from orchestrator.fleet.selectors import load_host_changes
+from orchestrator.loadtools.emulated_network import EmulatedNetwork
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.measurements.build_provenance import (
     build_build_provenance,
@@ -25,7 +28,11 @@ from orchestrator.measurements.comparability import (
     hash_build,
     hash_configuration,
     hash_run,
+    identify_tool,
 )
+from orchestrator.measurements.emulated_networks import build_network_provenance
+from orchestrator.measurements.environment import read_tuning
+from orchestrator.measurements.generator_settings import load_generator_settings
 from orchestrator.measurements.load_results import (
     LoadReading,
     TrialReadings,
@@ -33,6 +40,7 @@ from orchestrator.measurements.load_results import (
     read_trial,
 )
 from orchestrator.measurements.metrics import store_trial_metrics
+from orchestrator.measurements.placements import build_placement_provenance
 from orchestrator.measurements.prepare_steps import build_prepare_provenance
 from orchestrator.measurements.recording import MeasuredRow, record
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult
@@ -85,12 +93,17 @@ def _store_measured(
 ) -> bool:
     """Store a trial with the provenance `arrival`; return False if it was stored before."""
     reading, ahead_s = read.whole, arrival["clock_ahead_s"]
-    measured = _build_measured(trial, job, result, reading, ahead_s=ahead_s)
+    generator = load_generator_settings(job)
+    measured = _build_measured(trial, job, result, reading, generator, ahead_s=ahead_s)
     metrics = store_trial_metrics(job.run.team_id, measured.readings)
     readings = {key: measured.readings[key] for key in metrics.ids}
     judged = _build_validity_fields(reading.validity, metrics.note)
     times = {at: _correct_instant(result.get(at), ahead_s) for at in ("started_at", "ended_at")}
-    provenance = {**_build_trial_provenance(job, trial, result, reading), **arrival}
+    provenance = {
+        **_build_trial_provenance(job, trial, result, reading),
+        **({"generator_settings": generator} if generator else {}),
+        **arrival,
+    }
     with transaction.atomic():
         if not _claim(trial, job, **judged, **times, provenance=provenance):
             return False
@@ -147,7 +160,13 @@ def _compute_price(job: Job, reading: TrialReading) -> dict[str, float]:
 
 
 def _build_measured(
-    trial: Trial, job: Job, result: Mapping[str, Any], reading: TrialReading, *, ahead_s: float
+    trial: Trial,
+    job: Job,
+    result: Mapping[str, Any],
+    reading: TrialReading,
+    generator: Mapping[str, str],
+    *,
+    ahead_s: float,
 ) -> MeasuredRow:
     at = _correct_instant(result.get("started_at"), ahead_s) or utc_now()
     host = job.host
@@ -170,7 +189,7 @@ def _build_measured(
         configuration=hash_configuration(
             job.run.definition,
             trial.case.parameters,
-            [tool.get("name"), tool.get("version")],
+            identify_tool(tool.get("name"), tool.get("version"), generator),
             {name: pin.sha for name, pin in load_trial_pins(job, trial).items()},
             read_share_rates(trial, result),
         ),
@@ -238,9 +257,9 @@ def _build_trial_provenance(
     kept = (
         "argv", "tool", "tool_cpus", "server_argv", "port", "port_checked", "rc", "signal",
         "wall_s", "load_started_at", "load_ended_at", "load_before", "usage", "hung",
-        "server_exit", "limits", "on", "checks", "answers", "peer_gap_s",
+        "server_exit", "limits", "on", "checks", "answers", "peer_gap_s", "tuning",
     )  # fmt: skip
-    load_result = {**result, **result["loads"][0]}
+    load_result = {**result, **result["loads"][0], "tuning": read_tuning(result)}
     long = [key for key in kept if not _is_short(load_result.get(key))]
     return {
         **{key: load_result.get(key) if key not in long else None for key in kept},
@@ -254,9 +273,19 @@ def _build_trial_provenance(
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,
         "attempt": job.attempt,
+        **build_placement_provenance(result.get("placement")),
         **build_prepare_provenance(result.get("prepare")),
+        **build_network_provenance(
+            _resolve_network(job, trial),
+            result.get("network"),
+        ),
         **build_build_provenance(job, trial, result),
     }
+
+
+def _resolve_network(job: Job, trial: Trial) -> EmulatedNetwork | None:
+    parameters = trial.case.parameters
+    return resolve_network(get_stored_spec(job.run.definition).resolve(parameters), parameters)
 
 
 def _is_short(value: object) -> bool:

@@ -16,7 +16,7 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.runs.states import RUN_ENDED
 
-#: A list with a run that ended within this time is not cached: its age is shown by the minute.
+#: The key of a list with a run that ended within this time changes each minute, as its age does.
 LATELY = timedelta(hours=1)
 _ENDED = sorted(str(state) for state in RUN_ENDED)
 
@@ -24,7 +24,7 @@ _RUNS = """\
 WITH shown AS (
     SELECT id, team_id, state, message, ended_at, created_at, requested_by_id, schedule_id,
            definition_id
-    FROM runs_run WHERE {whose} = %s AND NOT EXISTS (
+    FROM runs_run WHERE {whose} AND NOT EXISTS (
         SELECT FROM benchmarks_definition definition
         JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
         WHERE definition.id = definition_id AND benchmark.deleted_at IS NOT NULL
@@ -35,7 +35,7 @@ SELECT md5(string_agg(concat_ws(' ', shown, benchmark.slug, benchmark.title, (
            WHERE removal.run_id = shown.id
        )), '|' ORDER BY shown.created_at DESC)),
        coalesce(bool_and(shown.state = ANY(%s)), false),
-       coalesce(max(shown.ended_at) > now() - %s, false),
+       CASE WHEN max(shown.ended_at) > now() - %s THEN date_trunc('minute', now()) END,
        (SELECT md5(string_agg(name, '|' ORDER BY id)) FROM fleet_hardwareprofile
         WHERE team_id = (SELECT team_id FROM shown LIMIT 1))
        {more}
@@ -43,10 +43,12 @@ FROM shown
 JOIN benchmarks_definition definition ON definition.id = shown.definition_id
 JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
 """
-_PROJECT_OF_RUN = """(
-    SELECT benchmark.project_id FROM benchmarks_definition definition
-    JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
-    WHERE definition.id = definition_id)"""
+_OF_TEAM = "team_id = %s"
+_OF_PROJECT = """definition_id IN (
+        SELECT definition.id FROM benchmarks_definition definition
+        JOIN benchmarks_benchmark benchmark ON benchmark.id = definition.benchmark_id
+        WHERE benchmark.project_id = %s
+    )"""
 
 _HOSTS_AND_SCHEDULES = """, md5(concat(
     (SELECT string_agg(concat_ws(' ', host.id, host.name, host.state, lease.job_id,
@@ -104,18 +106,24 @@ FROM results_point point WHERE point.commit_id = ANY(%(commits)s)
 def read_runs_version(member: Member, *, count: int, offset: int = 0) -> str | None:
     """The key of a page of the member's runs, newest first.
 
-    None if one of them goes on or ended within LATELY, or if there are none: do not cache these.
+    None if one of them goes on, or if there are none: do not cache these.
     """
     if isinstance(member, Visitor):
-        return _mark(_PROJECT_OF_RUN, member.project, count, offset)
-    return _mark("team_id", member.team.pk, count, offset)
+        return _mark(_OF_PROJECT, member.project, count, offset)
+    return _mark(_OF_TEAM, member.team.pk, count, offset)
 
 
-def read_overview_version(member: Member, *, count: int) -> str | None:
-    """The key of the newest runs, as above, with all else that the first page shows."""
+def read_overview_version(member: Member, *, count: int, project: int | None = None) -> str | None:
+    """The key of the newest runs, as above, with all else that the first page shows.
+
+    `project`: the one whose runs are shown, by default all of the team.
+    """
     if isinstance(member, Visitor):
-        return _mark(_PROJECT_OF_RUN, member.project, count, more=_BENCHMARKS_AND_REPORTS)
-    return _mark("team_id", member.team.pk, count, more=_HOSTS_AND_SCHEDULES)
+        public = member.project
+        return _mark(_OF_PROJECT, public, count, 0, _BENCHMARKS_AND_REPORTS, (public, public))
+    team = member.team.pk
+    whose, owner = (_OF_TEAM, team) if project is None else (_OF_PROJECT, project)
+    return _mark(whose, owner, count, 0, _HOSTS_AND_SCHEDULES, (team, team))
 
 
 def read_results_version(benchmark: Benchmark, commits: Sequence[Commit]) -> str:
@@ -130,12 +138,18 @@ def read_results_version(benchmark: Benchmark, commits: Sequence[Commit]) -> str
         return str(cursor.fetchone()[0])
 
 
-def _mark(whose: str, owner: int, count: int, offset: int = 0, more: str = "") -> str | None:
-    """`whose`: the column or expression that is equal to `owner`, twice a parameter of `more`."""
+def _mark(
+    whose: str,
+    owner: int,
+    count: int,
+    offset: int = 0,
+    more: str = "",
+    values_of_more: tuple[int, int] | tuple[()] = (),
+) -> str | None:
+    """`whose`: the condition with the parameter `owner`."""
     query = _RUNS.format(whose=whose, more=more)
-    others_of = (owner, owner) if more else ()
-    values = (owner, count, offset, _ENDED, LATELY, *others_of)
+    values = (owner, count, offset, _ENDED, LATELY, *values_of_more)
     with connection.cursor() as cursor:
         cursor.execute(query, values)
-        mark, ended, lately, *others = cursor.fetchone()
-    return " ".join(str(each) for each in (mark, *others)) if ended and not lately else None
+        mark, ended, *others = cursor.fetchone()
+    return " ".join(str(each) for each in (mark, *others)) if ended else None

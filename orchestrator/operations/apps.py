@@ -1,3 +1,5 @@
+import gc
+
 from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
@@ -9,3 +11,5 @@ class OperationsConfig(AppConfig):
 
     def ready(self) -> None:
         connection_created.connect(drop_last_error)
+        gc.freeze()
+        gc.enable()

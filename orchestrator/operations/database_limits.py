@@ -29,7 +29,7 @@ LIMITS: Mapping[str, Limits] = MappingProxyType(
             }
         ),
         "worker": _ENGINE,
-        "fetcher": _ENGINE,
+        "background": _ENGINE,
         "beat": _ENGINE,
     }
 )

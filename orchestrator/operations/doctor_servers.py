@@ -176,12 +176,12 @@ def _read_setting(redis: Redis, name: str) -> str:
 _WITHOUT = {
     "worker": "no job proceeds",
     "beat": "no job proceeds",
-    "fetcher": "no repository is fetched",
+    "background": "no repository is fetched, no result is analysed and no channel notified",
 }
 _COMMANDS = {
     "worker": "celery -A orchestrator.config worker",
     "beat": "celery -A orchestrator.config beat",
-    "fetcher": "python -m orchestrator.config.fetch_worker",
+    "background": "python -m orchestrator.config.background_worker",
 }
 
 

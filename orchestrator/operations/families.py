@@ -33,7 +33,7 @@ gauge     pitwall_lease_oldest_seconds   -             Age of the oldest lease
 gauge     pitwall_hosts                  state         Hosts
 gauge     pitwall_fetches                state         Fetches of repositories by state
 gauge     pitwall_deliveries_waiting     -             Messages of channels that wait for delivery
-gauge     pitwall_broker_messages        -             Waiting Celery messages
+gauge     pitwall_broker_messages        queue         Waiting Celery messages
 gauge     pitwall_processes              process       Processes with a recent heartbeat
 gauge     pitwall_heartbeat_age_seconds  process       Age of the last heartbeat
 counter   pitwall_host_failures_total    kind          Times a host could not be used

@@ -13,7 +13,7 @@ ENGINE_THRESHOLDS = 700, 10, 2
 
 
 def limit_garbage(process: str) -> None:
-    """Set the thresholds of a `web`, `worker`, `fetcher` or `beat`.
+    """Set the thresholds of a `web`, `worker`, `background` or `beat`.
 
     Call it when all code is loaded.
     """

@@ -1,6 +1,7 @@
 """A container's health check: `python -m orchestrator.operations.health_check KIND [URL]`.
 
-KIND is web, worker, fetcher or beat. `URL` is the address of the web process, by default port 8000.
+KIND is web, worker, background or beat. `URL` is the address of the web process, by default port
+8000.
 
 Exit status 0 if the process of this machine is alive. It loads no Django, since it runs often.
 """
@@ -20,7 +21,7 @@ _PATIENCE_S = 4
 
 def main() -> int:
     kind = sys.argv[1] if len(sys.argv) > 1 else ""
-    if kind not in ("web", "worker", "fetcher", "beat"):
+    if kind not in ("web", "worker", "background", "beat"):
         print(__doc__)
         return 2
     problem = _check_web() if kind == "web" else _process(kind)

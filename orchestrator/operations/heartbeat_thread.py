@@ -68,22 +68,25 @@ class HeartbeatThread:
     def _is_stuck(self) -> bool:
         """Return whether a worker ends no task any more. It then sends no heartbeat.
 
-        Fetches of repositories may take long, so a fetcher is never stuck.
+        A fetch may take long, but fetches use only some threads of a background worker.
         """
-        threads = settings.CELERY_WORKER_CONCURRENCY
-        return self.kind == "worker" and BUSY.is_stuck(threads, STUCK_S)
+        threads = self._count_threads()
+        return threads is not None and BUSY.is_stuck(threads, STUCK_S)
+
+    def _count_threads(self) -> int | None:
+        """Return the threads that execute tasks of Celery; None for other processes."""
+        if self.kind == "background":
+            return settings.BACKGROUND_THREADS
+        return settings.CELERY_WORKER_CONCURRENCY if self.kind == "worker" else None
 
     def problem(self) -> str:
         """Return why this process has to end; empty while it works."""
         if MAIN_LOOP.is_stuck(STUCK_S):
             return f"its main loop has not turned for {STUCK_S:.0f} s"
-        if self.kind == "worker":
-            threads, after_s = settings.CELERY_WORKER_CONCURRENCY, END_S
-        elif self.kind is None and BUSY.threads is not None:
+        threads, after_s = self._count_threads(), END_S
+        if self.kind is None:
             threads, after_s = BUSY.threads, STUCK_S
-        else:
-            return ""
-        if BUSY.is_stuck(threads, after_s):
+        if threads is not None and BUSY.is_stuck(threads, after_s):
             return f"all of its {threads} threads have hung for {after_s:.0f} s"
         return ""
 

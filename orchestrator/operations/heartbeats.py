@@ -18,7 +18,7 @@ EVERY_S = 5.0
 LATE_S = 30.0
 #: After this time its last heartbeat is deleted.
 FORGET_S = 600
-KINDS = ("beat", "worker", "fetcher")
+KINDS = ("beat", "worker", "background")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

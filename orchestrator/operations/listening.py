@@ -10,7 +10,7 @@ from orchestrator.core.waits import WaitBook
 
 logger = logging.getLogger(__name__)
 
-#: The trigger of runs/migrations/0017 sends to this channel.
+#: The trigger of runs/migrations/0001 sends to this channel.
 CHANNEL = "pitwall_run_state"
 #: The application name of its sessions in pg_stat_activity.
 NAME = "pitwall-listener"

@@ -5,10 +5,11 @@ Every process answers for all of them, because Prometheus scrapes one address.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError
-from redis import RedisError
+from redis import Redis, RedisError
 
 from orchestrator.database.shared_redis import connect_redis
 from orchestrator.operations import heartbeats
@@ -59,5 +60,16 @@ def _load_process_gauges() -> dict[str, Samples]:
     return {
         "pitwall_processes": alive,
         "pitwall_heartbeat_age_seconds": last,
-        "pitwall_broker_messages": {(): float(redis.llen(queue))},
+        "pitwall_broker_messages": _count_messages(redis),
     }
+
+
+def _count_messages(redis: Redis) -> dict[Labels, float]:
+    """Return the waiting messages of each queue, named by what its tasks do."""
+    names = {
+        "steps": settings.CELERY_TASK_DEFAULT_QUEUE,
+        "background": settings.BACKGROUND_QUEUE,
+        "fetches": settings.FETCH_QUEUE,
+    }
+    lengths: dict[str, Any] = {name: redis.llen(queue) for name, queue in names.items()}
+    return {(("queue", name),): float(length) for name, length in lengths.items()}

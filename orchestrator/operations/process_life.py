@@ -10,7 +10,7 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
 def begin_process(process: str) -> None:
-    """Initialise a `web`, `worker`, `fetcher` or `beat` after its fork."""
+    """Initialise a `web`, `worker`, `background` or `beat` after its fork."""
     configure_malloc()
     # First, because missing packages end the process.
     if settings.TRACES:

@@ -104,7 +104,7 @@ _PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "migrations": _check_migrations,
         "redis": _check_redis,
         "worker": lambda: _find_heartbeat_problem("worker"),
-        "fetcher": lambda: _find_heartbeat_problem("fetcher"),
+        "background": lambda: _find_heartbeat_problem("background"),
         "beat": lambda: _find_heartbeat_problem("beat"),
     }
 )

@@ -9,6 +9,7 @@ from celery import Task
 from orchestrator.core.counting import observe
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import span
+from orchestrator.database.task_messages import begin_task
 from orchestrator.operations.outages import is_outage
 from orchestrator.operations.stuck_threads import BUSY
 
@@ -24,6 +25,8 @@ class WatchedTask(Task):
         Each task is idempotent and is sent again. Of a task that fails, Celery copies the whole
         traceback, about 1 MB each, and an outage fails the tasks of all threads.
         """
+        # Before the task reads anything: a later wake-up is another message.
+        begin_task(self.name, args)
         name = self.name.rpartition(".")[2]
         with logging_about(task=name, task_id=self.request.id or ""):
             try:

@@ -210,6 +210,6 @@ def _add(
         series=series, recent=is_recent, final=bool(message), message=message, found_at=utc_now(),
         **facts,
     )  # fmt: skip
-    add_revision(row, f"found: {format_change(change.change)}")
+    add_revision(row, f"detected: {format_change(change.change)}")
     row.save(force_insert=True)
     return row

@@ -1,11 +1,22 @@
 """Reports as Markdown, CSV and JSON, with the same content."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from urllib.parse import quote
 
-from cli.pitwall.units import format_number
 from orchestrator.core.spreadsheets import render_csv
+from orchestrator.reports.cell_texts import format_cell, format_interval
+from orchestrator.reports.charts import Chart, build_charts
+from orchestrator.reports.claim_exports import (
+    TITLE,
+    export_claims,
+    iterate_claim_rows,
+    render_claims,
+)
+from orchestrator.reports.hardware import HEADS, Machine, load_hardware
+from orchestrator.reports.markdown_tables import render_line, render_rule
 from orchestrator.reports.pivot_model import (
     WORDS,
     Cell,
@@ -16,19 +27,37 @@ from orchestrator.reports.pivot_model import (
 from orchestrator.reports.provenance import Provenance, load_provenance
 from orchestrator.reports.report_builder import Report
 
+#: What remains as it is in the address of a picture.
+_URL_CHARACTERS = "/:?&=%#~+,;@!$'*"
 _CSV_PARTS = ("", "low", "high", "trials", "runs", "suspect", "reason")
 
 
-def report_markdown(report: Report, provenance: bool = True) -> str:
-    """Format the report as a document; with `provenance` it includes that of each value."""
+#: Return the address of a chart's picture for a document.
+ChartAddress = Callable[[Chart], str]
+
+
+def report_markdown(
+    report: Report, provenance: bool = True, *, address: ChartAddress | None = None
+) -> str:
+    """Format the report as a document; with `provenance` it includes that of each value.
+
+    It contains no pictures without the `address` of each.
+    """
     parts = [f"# {report.spec.title}"]
     if report.spec.description:
         parts.append(report.spec.description.strip())
-    for table in report.tables:
-        parts += _render_table_parts(table)
+    if report.spec.prose:
+        parts.append(report.spec.prose.strip())
+    for table, charts in zip(report.tables, build_charts(report), strict=True):
+        pictures = [_render_picture(chart, address(chart)) for chart in charts] if address else []
+        parts += _render_table_parts(table, pictures)
     parts += [f"- {note}" for note in report.notes]
+    if machines := load_hardware(report):
+        parts += ["## Hardware", _render_hardware(machines)]
+    record = load_provenance(report)
+    parts += render_claims(report, record)
     if provenance:
-        parts.append(_render_provenance(load_provenance(report)))
+        parts.append(_render_provenance(record))
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,6 +74,8 @@ def report_csv(report: Report) -> str:
         if len(report.tables) > 1:
             rows.append([table.title])
         rows.extend(_iterate_csv_rows(table))
+    if claims := list(iterate_claim_rows(report.claims)):
+        rows += [[], [TITLE], *claims]
     return render_csv(rows)
 
 
@@ -54,6 +85,7 @@ def report_json(report: Report) -> str:
 
 def report_data(report: Report) -> dict[str, Any]:
     """Return the report as plain data for programs."""
+    record = load_provenance(report)
     return {
         "title": report.spec.title,
         "benchmark": f"{report.benchmark.project.slug}/{report.benchmark.slug}",
@@ -61,42 +93,34 @@ def report_data(report: Report) -> dict[str, Any]:
         "hosts": [host.name for host in report.hosts],
         "definition_versions": list(report.versions),
         "notes": list(report.notes),
+        "prose": report.spec.prose,
+        "hardware": [_export_machine(each) for each in load_hardware(report)],
         "tables": [_export_table(table) for table in report.tables],
-        "provenance": _export_provenance(load_provenance(report)),
+        "claims": export_claims(report, record),
+        "provenance": _export_provenance(record),
     }
 
 
-def format_cell(cell: Cell, column: TableColumn) -> str:
-    """Return the value of a cell as text without its interval, or the word for a missing value."""
-    if cell.value is None:
-        return WORDS[cell.kind]
-    if column.kind == "change" and cell.baseline:
-        return "baseline"
-    text = _number(cell.value, cell)
-    sign = "+" if column.kind == "change" and cell.value > 0 else ""
-    return f"{sign}{text}{'' if column.unit or cell.states_unit else _format_unit(cell)}"
+def _render_picture(chart: Chart, address: str) -> str:
+    words = re.sub(r"([\\\[\]`*_<&])", r"\\\1", chart.description)
+    picture = f"![{words}](<{quote(address, safe=_URL_CHARACTERS)}>)"
+    return f"{picture}\n\n{chart.note}" if chart.note else picture
 
 
-def format_interval(cell: Cell) -> str:
-    """Return `1.90 to 2.10`; empty without an interval."""
-    if cell.low is None or cell.high is None:
-        return ""
-    return f"{_number(cell.low, cell)} to {_number(cell.high, cell)}"
+def _render_hardware(machines: Sequence[Machine]) -> str:
+    lines = [render_line(HEADS), render_rule(len(HEADS))]
+    for each in machines:
+        name = f"{each.name}, published" if each.published else each.name
+        lines.append(render_line([name, *each.texts]))
+    return "\n".join(lines)
 
 
-def _number(value: float, cell: Cell) -> str:
-    return format_number(value, decimals=cell.decimals)
-
-
-def _format_unit(cell: Cell) -> str:
-    return f" {cell.unit}" if cell.unit else ""
-
-
-def _render_table_parts(table: PivotTable) -> Iterator[str]:
+def _render_table_parts(table: PivotTable, pictures: Sequence[str]) -> Iterator[str]:
     if table.title:
         yield f"## {table.title}"
     if table.description:
         yield table.description.strip()
+    yield from pictures
     footnotes: dict[str, int] = {}
     cells = [cell for row in table.rows for cell in row.cells if cell.trials]
     counts = {cell.trials for cell in cells}
@@ -122,16 +146,21 @@ def _build_legend(counts: set[int], *, intervals: bool) -> str:
 
 def _render_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool) -> str:
     ranked = table.sorted_by is not None
-    heads = [*(["#"] if ranked else []), *(head.title for head in table.heads)]
-    lines = [_render_line([*heads, *(column.heading for column in table.columns)])]
-    lines.append(_render_line([*["---"] * len(heads), *["--:"] * len(table.columns)], plain=True))
+    grouped = table.has_groups
+    heads = [
+        *(["#"] if ranked else []),
+        *(["Group"] if grouped else []),
+        *(head.title for head in table.heads),
+    ]
+    lines = [render_line([*heads, *(column.heading for column in table.columns)])]
+    lines.append(render_rule(len(heads), len(table.columns)))
     for row in table.rows:
-        first = [row.rank_text] if ranked else []
+        first = [*([row.rank_text] if ranked else []), *([row.groups] if grouped else [])]
         cells = [
             _render_cell(cell, column, footnotes, counted=counted)
             for cell, column in zip(row.cells, table.columns, strict=True)
         ]
-        lines.append(_render_line([*first, *row.heads, *cells]))
+        lines.append(render_line([*first, *row.heads, *cells]))
     return "\n".join(lines)
 
 
@@ -150,19 +179,11 @@ def _render_cell(
     return f"{text} !" if cell.suspect else text
 
 
-def _render_line(cells: Sequence[str], *, plain: bool = False) -> str:
-    texts = cells if plain else [_escape_cell(text) for text in cells]
-    return f"| {' | '.join(texts)} |"
-
-
-def _escape_cell(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-
-
 def _iterate_csv_rows(table: PivotTable) -> Iterator[list[object]]:
     ranked = table.sorted_by is not None
     heads = [
         *(["best_rank", "worst_rank"] if ranked else []),
+        *(["group"] if table.has_groups else []),
         *(head.title for head in table.heads),
     ]
     columns = [
@@ -171,6 +192,7 @@ def _iterate_csv_rows(table: PivotTable) -> Iterator[list[object]]:
     yield [*heads, *columns]
     for row in table.rows:
         first: list[object] = [*(row.ranks or ("", ""))] if ranked else []
+        first += [row.groups] if table.has_groups else []
         cells = [value for cell in row.cells for value in _build_csv_cell(cell)]
         yield [*first, *row.heads, *cells]
 
@@ -181,6 +203,15 @@ def _build_csv_cell(cell: Cell) -> list[object]:
         "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.reason]))
     )
     return [*numbers, cell.trials, cell.runs, cell.suspect, reason]
+
+
+def _export_machine(machine: Machine) -> dict[str, Any]:
+    facts = zip(HEADS[1:], machine.texts, strict=True)
+    return {
+        "name": machine.name,
+        "published": machine.published,
+        "facts": [{"title": title, "text": text} for title, text in facts],
+    }
 
 
 def _export_table(table: PivotTable) -> dict[str, Any]:
@@ -210,6 +241,7 @@ def _export_row(row: TableRow) -> dict[str, Any]:
         "heads": list(row.heads),
         "baseline": row.baseline,
         "ranks": row.ranks,
+        "groups": row.groups,
         "cells": [
             {
                 "kind": cell.kind,
@@ -224,6 +256,7 @@ def _export_row(row: TableRow) -> dict[str, Any]:
                 "reason": cell.reason,
                 "baseline": cell.baseline,
                 "published": cell.published,
+                "paired": cell.paired,
             }
             for cell in row.cells
         ],

@@ -76,13 +76,18 @@ class ReferenceResult(models.Model):
 
 
 class SavedReport(models.Model):
-    """A report that a team saves under a name; `source` is its YAML."""
+    """A report that a team saves under a name; `source` is its YAML.
+
+    `shows_hardware` and `shows_published`: visitors see its hardware, and reference results.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="saved_reports")
     slug = models.SlugField(max_length=60)
     title = models.CharField(max_length=200)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="reports")
     source = models.TextField()
+    shows_hardware = models.BooleanField(default=False, db_default=False)
+    shows_published = models.BooleanField(default=False, db_default=False)
     created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)

@@ -15,6 +15,7 @@ from orchestrator.reports.pivot_bases import (
     Bases,
     build_base_notes,
     build_bases,
+    build_pairing_notes,
     compute_change,
 )
 from orchestrator.reports.pivot_cells import (
@@ -71,9 +72,10 @@ def build_table(
     *,
     orders: Mapping[str, Sequence[str]],
     axes: Sequence[str],
+    contest: str | None = None,
 ) -> PivotTable:
     """Build one table of a report. `orders`: dimension → its values in order; `axes`: of the
-    matrix.
+    matrix; `contest`: the one whose values are compared in pairs.
 
     InvalidRequestError if an expression has an unknown name, or selects no case.
     """
@@ -83,7 +85,8 @@ def build_table(
         seen = [each for each in seen if not each.is_published]
     if not seen:
         raise InvalidRequestError("cases: no case matches this expression", field="cases")
-    frame = _build_frame(report, table, seen, spread_columns(report, table, seen, places), axes)
+    spread = spread_columns(report, table, seen, places)
+    frame = _build_frame(report, table, seen, spread, axes, contest)
     rows = [_build_row(frame, key, inside) for key, inside in _order_rows(frame, seen, places)]
     columns = tuple(each.build_column(table, frame.spreads) for each in frame.spreads)
     models = {each.model for each in seen if each.model and not each.is_published}
@@ -99,7 +102,7 @@ def build_table(
         sorted_by=sorted_by,
         notes=(
             *_build_loop_notes(frame, seen, models),
-            *build_base_notes(table.columns),
+            *(build_base_notes(table.columns) or build_pairing_notes(columns, rows)),
             *_build_notes(rows, table, sorted_by, _name_machines(seen)),
         ),
     )
@@ -111,6 +114,7 @@ def _build_frame(
     seen: Sequence[Observation],
     columns: Columns,
     axes: Sequence[str],
+    contest: str | None,
 ) -> _Frame:
     named = [each for each in table.rows if each.dimension != "metric"]
     if report.published == "rows" and any(each.is_published for each in seen):
@@ -130,7 +134,7 @@ def _build_frame(
         columns=columns,
         dimensions=dimensions,
         added=frozenset(added),
-        bases=build_bases(seen, axes),
+        bases=build_bases(seen, axes, contest),
     )
 
 
@@ -221,10 +225,13 @@ def _build_row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableR
     cells = _build_cells(frame, inside, measure)
     names = [each.dimension for each in frame.dimensions]
     heads = [frame.report.named(n, v, v) for n, v in zip(names, values, strict=True)]
+    raw = list(values)
     if measure is not None:
         heads.insert(_find_metric_place(frame), measure.heading)
+        raw.insert(_find_metric_place(frame), measure.metric)
     return TableRow(
         heads=tuple(heads),
+        values=tuple(raw),
         cells=tuple(cells),
         baseline=any(each.baseline for each in inside) and all(each.baseline for each in inside),
     )
@@ -319,7 +326,7 @@ def _build_notes(
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")
-    unbounded = sum(0 < cell.runs < FEWEST_RUNS for cell in cells)
+    unbounded = sum(0 < cell.runs < FEWEST_RUNS and not cell.paired for cell in cells)
     if unbounded:
         notes.append(
             f"No interval: {format_items(unbounded, 'number')} of fewer than {FEWEST_RUNS} runs, "

@@ -2,12 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.reports.pivot_model import Cell, Kind, Observation, Sample
-from orchestrator.reports.report_spec import Measure, parse_percentile
+from orchestrator.reports.report_spec import Measure
+from orchestrator.reports.spec_fields import parse_percentile
 from orchestrator.reports.units import choose_unit, scale
+from orchestrator.stats.contests import (
+    ContestEntry,
+    ContestTrial,
+    change_in_contest,
+    difference_in_contest,
+)
 from orchestrator.stats.estimates import (
     Estimate,
     MeanEstimate,
@@ -18,6 +25,8 @@ from orchestrator.stats.estimates import (
     estimate_merged,
 )
 
+#: The statistics that stand for the trials of a case, so that their logs may be compared.
+_CENTRES = ("mean", "median", "merged")
 #: The maximum length of a reason in a cell.
 MAX_WHY = 300
 
@@ -75,17 +84,19 @@ def compute_relative(
     if base is None or base.value is None:
         reason = base.cell.reason if base is not None else missing
         return _build_empty("untold", f"no baseline: {reason}")
-    change = change_against(
-        current.value,
-        current.runs,
-        base.value,
-        base.runs,
-        are_means=current.is_mean and base.is_mean,
+    are_means = current.is_mean and base.is_mean
+    unpaired = change_against(
+        current.value, current.runs, base.value, base.runs, are_means=are_means
     )
-    if change is None:
+    if unpaired is None:
         return _build_empty("untold", "the baseline is zero")
+    change = change_in_contest(
+        current.cell.entry, base.cell.entry, unpaired.value, are_means=are_means
+    )
     return CellValue(
-        cell=_fill_cell(current.cell, change, "%", 100.0, 1 if decimals is None else decimals)
+        cell=_fill_cell(
+            current.cell, change or unpaired, "%", 100.0, 1 if decimals is None else decimals
+        )
     )
 
 
@@ -96,14 +107,14 @@ def compute_difference(
     if one.value is None or other.value is None:
         missing = one if one.value is None else other
         return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.reason))
-    unit = _choose_unit(measure)
-    difference = estimate_difference(
-        one.value, one.runs, other.value, other.runs, are_means=one.is_mean and other.is_mean
-    )
+    unit, are_means = _choose_unit(measure), one.is_mean and other.is_mean
+    difference = difference_in_contest(
+        one.cell.entry, other.cell.entry, (one.value, other.value), are_means=are_means
+    ) or estimate_difference(one.value, one.runs, other.value, other.runs, are_means=are_means)
     digits = one.cell.decimals if decimals is None else decimals
-    return CellValue(
-        cell=_fill_cell(one.cell, difference, unit, scale(measure.info.unit, unit), digits)
-    )
+    cell = _fill_cell(one.cell, difference, unit, scale(measure.info.unit, unit), digits)
+    # The blocks are those of a value, not of the difference.
+    return CellValue(cell=replace(cell, entry=None))
 
 
 def _choose_unit(measure: Measure) -> str:
@@ -128,6 +139,8 @@ def _fill_cell(
         published=cell.published,
         origin=cell.origin,
         tested=summary.tested,
+        entry=cell.entry,
+        paired=summary.paired,
     )
 
 
@@ -158,6 +171,7 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
         excluded=sum(_is_invalid(each) for each in seen.samples),
         baseline=seen.baseline,
         origin=seen.origin,
+        entry=_build_entry(seen, known, measure),
     )
     cell = _fill_cell(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
     is_mean = measure.statistic == "mean"
@@ -171,6 +185,21 @@ def _group_by_run(samples: Sequence[Sample], metric: str) -> Runs:
         if metric in each.values:
             runs[each.run].append(each.values[metric])
     return list(runs.values())
+
+
+def _build_entry(
+    seen: Observation, samples: Sequence[Sample], measure: Measure
+) -> ContestEntry | None:
+    """Return the values by block for paired comparisons; None without a contest."""
+    if seen.contest is None or measure.statistic not in _CENTRES:
+        return None
+    trials = {
+        each.block: ContestTrial(each.values[measure.metric], each.place, each.build)
+        for each in samples
+        if each.block and measure.metric in each.values
+    }
+    interim = any(each.interim for each in samples)
+    return ContestEntry(key=seen.contest, trials=trials, interim=interim)
 
 
 def _estimate(seen: Observation, runs: Runs, measure: Measure) -> Estimate | None:

@@ -8,7 +8,7 @@ from typing import Literal
 from orchestrator.benchmarks.choice import compile_condition
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.pivot_model import Observation, TableColumn
+from orchestrator.reports.pivot_model import PUBLISHED_SUFFIX, Observation, TableColumn
 from orchestrator.reports.report_spec import (
     Column,
     Measure,
@@ -143,13 +143,17 @@ def _build_membership_test(
 def spread_column(
     report: ReportSpec, column: Column, inside: Sequence[Observation], orders: Orders
 ) -> list[Spread]:
-    """Yield measured columns first, then reference results, with a column for each machine."""
+    """Return measured columns first, then reference results, with a column for each machine."""
     if column.difference:
         return [Spread(spec=column, title=get_column_title(column), where={})]
     apart = report.published == "columns"
     measured = [each for each in inside if not (apart and each.is_published)]
-    spreads = _list_combinations(report, column, column.across, measured, orders, published=False)
-    if apart:
+    spreads: list[Spread] = []
+    if not column.published:
+        spreads = _list_combinations(
+            report, column, column.across, measured, orders, published=False
+        )
+    if apart and column.published is not False:
         published = [each for each in inside if each.is_published and _has_value(each, column)]
         dimensions = list(dict.fromkeys(["host", *column.across]))
         spreads += _list_combinations(report, column, dimensions, published, orders, published=True)
@@ -207,7 +211,7 @@ def _build_spread(
     text = " ".join([*words, title]).strip() if title else " · ".join(words)
     return Spread(
         spec=column,
-        title=f"{text or get_column_title(column)}{', published' if published else ''}",
+        title=f"{text or get_column_title(column)}{PUBLISHED_SUFFIX if published else ''}",
         where=where,
         published=published,
     )

@@ -6,11 +6,14 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.stats.contests import ContestEntry
 from orchestrator.stats.estimates import MeanEstimate
 from orchestrator.stats.ranks import RankInterval
 
 MEASURED = "measured"
 PUBLISHED = "published"
+#: The end of the titles of columns with reference results.
+PUBLISHED_SUFFIX = ", published"
 
 Kind = Literal[
     "value", "absent", "unsupported", "invalid", "failed", "skipped", "pending", "unmeasured",
@@ -35,7 +38,9 @@ WORDS: Mapping[str, str] = {
 class Sample:
     """One trial. `values`: metric key → value in the metric's own unit.
 
-    `run` is the number of its run (`hash_run`); 0 if it is not known.
+    `run` is the number of its run (`hash_run`), `block` that of its block and `build` that of its
+    build; `place` is its place in the order of its job, from 1. 0: not known. `interim`: its run
+    had interim analyses of its contest.
     """
 
     state: str
@@ -44,6 +49,10 @@ class Sample:
     message: str
     values: Mapping[str, float]
     run: int = 0
+    block: int = 0
+    place: int = 0
+    build: int = 0
+    interim: bool = False
 
     @property
     def counts(self) -> bool:
@@ -67,7 +76,8 @@ class Observation:
     all trials' requests. `published`: the values of a reference result. `model`: open or closed.
     `trials` are those that count. `version` of the definition, `epoch` of the host and `tool` (the
     load tool with its version) are those of all of them. `other_trials`: the number of trials that
-    were measured otherwise (`TriedCell`).
+    were measured otherwise (`TriedCell`). `contest`: what it shares with the cases that it is
+    compared with in pairs; None without a contest axis.
     """
 
     place: Mapping[str, Scalar]
@@ -84,6 +94,7 @@ class Observation:
     tool: str = ""
     other_trials: int = 0
     origin: Origin | None = None
+    contest: Hashable | None = None
 
     @property
     def is_published(self) -> bool:
@@ -102,7 +113,8 @@ class Cell:
     `low` and `high` are its 95 % interval. `trials` of `runs` count, `suspect` of them are suspect;
     `excluded` are invalid. A reference result has only a value. `states_unit`: a heading has
     the unit already. `origin`: the ids of its trials' case, host and commit. `tested` stands for it
-    in a ranking; None if it has no interval.
+    in a ranking; None if it has no interval. `entry`: its trials by block, if it is in a contest.
+    `paired`: a change or difference between values of common blocks.
     """
 
     kind: Kind
@@ -121,6 +133,8 @@ class Cell:
     published: bool = False
     origin: Origin | None = None
     tested: MeanEstimate | None = None
+    entry: ContestEntry | None = None
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,15 +180,19 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """`ranks`: the ranks that the row may have; None if it is not ranked.
+    """`ranks`: the ranks that the row may have; None if it is not ranked. `groups`: the letters of
+    its groups in a contest, such as "ab".
 
-    `first_of_group`: another ranking begins.
+    `first_of_group`: another ranking begins. `heads` are display names, and `values` the
+    values behind them; that of the metric is its key.
     """
 
     heads: tuple[str, ...]
+    values: tuple[str, ...]
     cells: tuple[Cell, ...]
     baseline: bool
     ranks: RankInterval | None = None
+    groups: str = ""
     first_of_group: bool = False
 
     @property
@@ -197,6 +215,11 @@ class PivotTable:
     rows: tuple[TableRow, ...]
     sorted_by: int | None
     notes: tuple[str, ...]
+
+    @property
+    def has_groups(self) -> bool:
+        """Return whether its ranking is that of a contest."""
+        return any(row.groups for row in self.rows)
 
 
 def names_unit(title: str, unit: str) -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from orchestrator.accounts.members import Member
-from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.contests import get_contest_key
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.load_specs import build_load_specs
 from orchestrator.benchmarks.matrix import (
@@ -25,7 +24,8 @@ from orchestrator.measurements.selectors import get_load_model
 from orchestrator.reports.pivot_model import MEASURED, PUBLISHED, Observation, Origin
 from orchestrator.reports.pivot_trials import CellKey, TriedCell
 from orchestrator.reports.references import load_reference_values
-from orchestrator.reports.report_spec import ReportSpec, find_known_metric
+from orchestrator.reports.report_spec import ReportSpec
+from orchestrator.reports.spec_fields import find_known_metric
 from orchestrator.reports.units import SCALES
 
 
@@ -111,6 +111,7 @@ def _build_observation(
         tool=cell.tool if cell else "",
         other_trials=cell.other_trials if cell else 0,
         origin=Origin(pk, host, commit) if cell and host else None,
+        contest=_build_contest(scope.spec, case.parameters, fixed),
     )
 
 
@@ -122,6 +123,13 @@ def _build_rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -
         if axis not in spec.baseline
     ]
     return (fixed, *sorted(others))
+
+
+def _build_contest(
+    spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable
+) -> Hashable | None:
+    """Return what the values of a contest share; None without a contest axis."""
+    return (fixed, get_contest_key(spec.contest, parameters)) if spec.contest else None
 
 
 def _find_unsupported_reason(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
@@ -136,14 +144,13 @@ def _find_unsupported_reason(spec: Spec, parameters: Mapping[str, Scalar]) -> st
 
 
 def load_reference_observations(
-    member: Member, scope: Scope, benchmark: Benchmark, metrics: Collection[str]
+    scope: Scope, benchmark: Benchmark, metrics: Collection[str]
 ) -> list[Observation]:
     """Return the reference results of these cases, one for each machine."""
-    # Imported reference results belong to the team, not to the project that a visitor sees.
-    if scope.report.published == "none" or isinstance(member, Visitor):
+    if scope.report.published == "none":
         return []
     results: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
-    for each in load_reference_values(member.team, suite=benchmark.slug):
+    for each in load_reference_values(benchmark.project.team, suite=benchmark.slug):
         parameters = _convert_axis_values(scope.spec, each.parameters)
         key = (
             each.profile,

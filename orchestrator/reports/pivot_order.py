@@ -7,7 +7,9 @@ from dataclasses import replace
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.reports.pivot_model import TableColumn, TableRow
 from orchestrator.reports.report_spec import Sort
-from orchestrator.stats.ranks import compute_rank_intervals
+from orchestrator.stats.interim import INTERIM_ALPHA
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.ranks import ALPHA, RankInterval, compute_ranking
 from orchestrator.stats.unpaired import FEWEST_RUNS
 
 
@@ -45,10 +47,17 @@ def build_sorting_notes(
     notes = []
     if sort is not None and sorted_by is None:
         notes.append("Not ranked: latencies of open and closed loops are not comparable.")
-    if any(row.ranks is not None and row.ranks.best < row.ranks.worst for row in rows):
+    if any(row.groups for row in rows):
         notes.append(
-            "#: the ranks that a row may have, at 95 % for all rows together. A row without an "
-            f"standard error, such as of fewer than {FEWEST_RUNS} runs, may have any rank."
+            "#: the ranks that a row may have. Group: rows without a common letter differ. Both at "
+            "95 % for all rows together. Rows of a contest are compared in pairs, by their "
+            f"{FEWEST_BLOCKS} or more common blocks."
+        )
+    elif any(row.ranks is not None and row.ranks.best < row.ranks.worst for row in rows):
+        notes.append(
+            "#: the ranks that a row may have, at 95 % for all rows together. Rows are not paired: "
+            "the definition has no contest axis. A row without a standard error, such as of fewer "
+            f"than {FEWEST_RUNS} runs, may have any rank."
         )
     return notes
 
@@ -79,8 +88,21 @@ def _rank_by_column(
     known = [row for row in rows if row.cells[place].value is not None]
     known.sort(key=lambda row: row.cells[place].value or 0.0, reverse=falling)
     own = [row for row in known if not row.cells[place].published]
-    intervals = compute_rank_intervals([row.cells[place].tested for row in own], falling=falling)
-    ranks = iter(intervals)
+    cells = [row.cells[place] for row in own]
+    entries = [cell.entry for cell in cells]
+    analysed = any(entry is not None and entry.interim for entry in entries)
+    ranking = compute_ranking(
+        [cell.tested for cell in cells],
+        entries,
+        falling=falling,
+        alpha=INTERIM_ALPHA if analysed else ALPHA,
+    )
+    groups = ranking.groups if any(entries) else [""] * len(own)
+    ranks = iter(zip(ranking.intervals, groups, strict=True))
     for row in known:
-        yield row if row.cells[place].published else replace(row, ranks=next(ranks))
+        yield row if row.cells[place].published else _set_ranks(row, *next(ranks))
     yield from (row for row in rows if row.cells[place].value is None)
+
+
+def _set_ranks(row: TableRow, ranks: RankInterval, groups: str) -> TableRow:
+    return replace(row, ranks=ranks, groups=groups)

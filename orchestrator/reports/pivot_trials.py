@@ -12,12 +12,12 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
 from orchestrator.fleet.models import HostChange
-from orchestrator.measurements.comparability import hash_run
+from orchestrator.measurements.comparability import hash_block, hash_build, hash_run
 from orchestrator.measurements.readings import load_values
 from orchestrator.reports.pivot_model import Sample
-from orchestrator.reports.report_spec import parse_percentile
+from orchestrator.reports.spec_fields import parse_percentile
 from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
-from orchestrator.runs.models import Trial
+from orchestrator.runs.models import UNTIL_OF_CONTESTS, Trial
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import is_supported
 
@@ -55,14 +55,20 @@ class _Kind(NamedTuple):
     repositories: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(NamedTuple):
+    """The last columns of the query in `_load_groups`, in their order."""
+
     pk: UUID
     run: UUID
     state: str
     validity: str
     reasons: list[str]
     message: str
+    job: UUID
+    round: int
+    position: int
+    build: str | None
+    until: str
 
     @property
     def counts(self) -> bool:
@@ -140,6 +146,11 @@ def _load_groups(trials: QuerySet[Trial]) -> dict[CellKey, _Group]:
         "validity",
         "reasons",
         "message",
+        "job",
+        "round",
+        "position",
+        "provenance__build__digest",
+        "job__run__until",
     )
     hosts = trials.order_by().values(on=Coalesce("host_id", "job__host_id")).distinct()
     changes = load_change_times(hosts)
@@ -150,19 +161,13 @@ def _load_groups(trials: QuerySet[Trial]) -> dict[CellKey, _Group]:
         names = _name_tools(tool, others)
         key = (host, case, commit, version, epoch, *names)
         kinds[key] = _Kind(version, epoch, created_at, *names)
-        cells[host, case, commit].setdefault(key, []).append(_build_row(*columns))
+        cells[host, case, commit].setdefault(key, []).append(_Row(*columns))
     return {
         cell: _select_newest(
             [(kinds[key], rows) for key, rows in groups.items()], changed=cell[0] in changes
         )
         for cell, groups in cells.items()
     }
-
-
-def _build_row(
-    pk: UUID, run: UUID, state: str, validity: str, reasons: list[str], message: str
-) -> _Row:
-    return _Row(pk=pk, run=run, state=state, validity=validity, reasons=reasons, message=message)
 
 
 def _name_tools(tool: object, others: object) -> tuple[str, str]:
@@ -286,4 +291,8 @@ def _sample(row: _Row, values: Mapping[str, float]) -> Sample:
         message=row.message,
         values=values,
         run=hash_run(row.run),
+        block=hash_block(row.job, row.round),
+        place=row.position + 1,
+        build=hash_build(row.build or ""),
+        interim=row.until in UNTIL_OF_CONTESTS,
     )

@@ -1,16 +1,18 @@
 """The provenance of a report: hosts, commits, definition, tools, times, trials."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Max, Min, QuerySet
 
 from cli.pitwall.units import format_items
+from orchestrator.benchmarks.review import list_requirements
 from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
+from orchestrator.reports.hardware import load_snapshots
 from orchestrator.reports.pivot_model import WORDS
 from orchestrator.reports.report_builder import Report
 from orchestrator.runs.models import Trial
@@ -31,6 +33,7 @@ _FACTS: Mapping[str, str] = {
     "turbo": "Turbo",
     "smt": "SMT",
     "power_source": "Power",
+    "tuning": "Tuning",
 }
 
 #: More builds are only counted: a benchmark with many systems has one for each of them.
@@ -39,10 +42,14 @@ MAX_BUILDS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProvenance:
-    """`facts`: (title, text), including the reason for missing ones."""
+    """`facts`: (title, text), including the reason for missing ones.
+
+    `required`: name and version of the programs that the definition requires, as far as known.
+    """
 
     name: str
     facts: tuple[tuple[str, str], ...]
+    required: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +67,12 @@ def load_provenance(report: Report) -> Provenance:
     A report for a visitor has no hosts here, in any format.
     """
     counted = Trial.objects.filter(pk__in=report.trials)
+    snapshots = load_snapshots(report) if report.with_host_facts else {}
     hosts = report.hosts if report.with_host_facts else ()
+    required = list_requirements(read_spec(report.definition))
     return Provenance(
         facts=tuple(_list_facts(report, counted)),
-        hosts=tuple(_build_host(host, counted) for host in hosts),
+        hosts=tuple(_build_host(host, snapshots.get(host.pk), required) for host in hosts),
         missing=tuple(_list_missing(report)),
     )
 
@@ -78,7 +87,8 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     times = counted.aggregate(first=Min("started_at"), last=Max("ended_at"))
     if times["first"] and times["last"]:
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
-    yield "Load of the definition", _load(report)
+    runs = list(counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id"))
+    yield "Load of the definition", f"{_load(report)}; {format_items(len(runs), 'run')}"
     yield "Trials", _format_outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
     if issues := count_validity_issues(list(suspect)):
@@ -86,11 +96,11 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
         yield "Suspect for", "; ".join(counted_issues)
     if builds := list(_list_builds(counted)):
         yield "Builds", "; ".join(builds)
-    for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
+    shown = (("Load tool", "tool"), ("Protocol", "protocol"), ("Network", "network__title"))
+    for title, key in shown:
         values = list(_list_reported_values(counted, key))
         if values:
             yield title, "; ".join(values)
-    runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
 
 
@@ -148,19 +158,27 @@ def _format_tool(tool: Mapping[str, Any]) -> str:
     return " ".join(filter(None, [*words, f"SHA-256 {digest}" if digest else ""]))
 
 
-def _build_host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
-    """Return the facts of the last snapshot before these trials."""
-    snapshot = (
-        HostSnapshot.objects.filter(jobs__trials__in=counted.filter(host=host))
-        .order_by("-taken_at")
-        .first()
-    )
+def _build_host(
+    host: Host, snapshot: HostSnapshot | None, required: Container[str]
+) -> HostProvenance:
     facts = [("Hardware profile", host.profile.name)]
     if snapshot is None:
         return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were stored")))
     facts += [(title, _format_fact(key, snapshot.facts)) for key, title in _FACTS.items()]
     facts.append(("Fingerprint", snapshot.fingerprint))
-    return HostProvenance(name=host.name, facts=(*facts, *_list_programs(snapshot.facts)))
+    programs = list(_list_programs(snapshot.facts))
+    for title, versions in programs:
+        facts.append((title, ", ".join(f"{name} {text}" for name, text in versions)))
+    return HostProvenance(
+        name=host.name,
+        facts=tuple(facts),
+        required=tuple(
+            f"{name} {text}"
+            for _, versions in programs
+            for name, text in versions
+            if name in required
+        ),
+    )
 
 
 def _format_fact(key: str, facts: Mapping[str, Any]) -> str:
@@ -171,11 +189,12 @@ def _format_fact(key: str, facts: Mapping[str, Any]) -> str:
     return format_fact_value(key, value)
 
 
-def _list_programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the title of each group, and (name, version) of its programs."""
     for group in ("languages", "programs", "tools"):
-        versions = [f"{name} {text}" for name, text in _list_versions(facts.get(group))]
+        versions = list(_list_versions(facts.get(group)))
         if versions:
-            yield group.capitalize(), ", ".join(versions)
+            yield group.capitalize(), versions
 
 
 def _list_versions(programs: object) -> Iterator[tuple[str, str]]:

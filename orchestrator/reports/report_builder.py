@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.refs import open_repository
 from orchestrator.benchmarks.selectors import (
@@ -22,6 +23,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.measured_hosts import load_visible_hosts
 from orchestrator.measurements.version_keys import read_results_version
+from orchestrator.reports.claims import JudgedClaims, judge_claims
 from orchestrator.reports.pivot import build_table
 from orchestrator.reports.pivot_columns import select_observations
 from orchestrator.reports.pivot_external import with_external
@@ -52,7 +54,8 @@ class Report:
     definition.
 
     `outcomes`: the numbers of valid, suspect, invalid, failed, … trials of its cases.
-    `with_host_facts`: false for visitors, who get none of them.
+    `with_host_facts`: false for visitors, who get none of them. `with_hardware`: whether the
+    reader sees the table of hardware. `references`: the machines of reference results.
     """
 
     spec: ReportSpec
@@ -61,17 +64,28 @@ class Report:
     commits: tuple[Commit, ...]
     hosts: tuple[Host, ...]
     tables: tuple[PivotTable, ...]
+    claims: JudgedClaims
     notes: tuple[str, ...]
     trials: tuple[UUID, ...]
     versions: tuple[int, ...]
     outcomes: Mapping[str, int]
     run: Run | None
     with_host_facts: bool
+    with_hardware: bool
+    references: tuple[str, ...]
 
 
-def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Report:
+def build_report(
+    member: Member,
+    spec: ReportSpec,
+    *,
+    run: Run | None = None,
+    shows_hardware: bool = False,
+    shows_published: bool = False,
+) -> Report:
     """Return the measurements for the report's benchmark; with `run` only those of this run.
 
+    Visitors see the hardware and reference results only if the report shows them.
     NotFoundError if the team has no such benchmark, host or commit; InvalidRequestError, with the
     path, if the report names an unknown dimension or column.
     """
@@ -85,12 +99,13 @@ def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) ->
         cells = with_external(cells, benchmark, commits, metrics)
     hosts = _load_hosts(member, spec, benchmark, cells)
     scope = build_scope(spec, definition, hosts, commits, metrics)
-    seen = [
-        *load_observations(scope, cells, benchmark),
-        *load_reference_observations(member, scope, benchmark, metrics),
-    ]
+    visits = isinstance(member, Visitor)
+    seen = list(load_observations(scope, cells, benchmark))
+    # Imported reference results belong to the team, not to the project that a visitor sees.
+    if shows_published or not visits:
+        seen += load_reference_observations(scope, benchmark, metrics)
     seen = select_observations(seen, spec.cases, "cases")
-    if isinstance(member, Visitor):
+    if visits:
         seen = [_clear_messages(each) for each in seen]
     versions = _list_versions(seen)
     return Report(
@@ -100,21 +115,30 @@ def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) ->
         commits=tuple(commits),
         hosts=tuple(hosts),
         tables=_build_tables(scope, seen),
+        claims=judge_claims(
+            spec.claims,
+            seen,
+            commits=[commit.short_sha for commit in (commits if run is None else commits[::-1])],
+            axes=list(scope.spec.matrix),
+        ),
         notes=build_report_notes(seen, versions),
         trials=tuple(pk for each in seen for pk in each.trials),
         versions=versions,
         outcomes=Counter(one.validity or one.state for each in seen for one in each.samples),
         run=run,
-        with_host_facts=not isinstance(member, Visitor),
+        with_host_facts=not visits,
+        with_hardware=shows_hardware or not visits,
+        references=_list_references(seen),
     )
 
 
 def _build_tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]:
     names, orders = list_all_dimensions(scope, seen)
     _check_dimensions(scope.report, names)
-    axes = tuple(scope.spec.matrix)
+    _check_baselines(scope)
+    axes, contest = tuple(scope.spec.matrix), scope.spec.contest
     return tuple(
-        build_table(scope.report, table, seen, orders=orders, axes=axes)
+        build_table(scope.report, table, seen, orders=orders, axes=axes, contest=contest)
         for table in scope.report.tables
     )
 
@@ -209,7 +233,8 @@ def _list_wanted_metrics(spec: ReportSpec) -> tuple[set[str], set[str]]:
         measures += table.metrics
         measures += [column.measure for column in table.columns if column.measure]
     merged = {each.metric for each in measures if each.statistic == "merged"}
-    return {each.metric for each in measures}, merged
+    claimed = {claim.metric for claim in spec.claims}
+    return {each.metric for each in measures} | claimed, merged
 
 
 def _load_hosts(
@@ -241,6 +266,27 @@ def _check_dimensions(spec: ReportSpec, known: Collection[str]) -> None:
                     f"{path}: there is no axis or label {dimension}; there are {', '.join(known)}",
                     field=path,
                 )
+
+
+def _list_references(seen: Sequence[Observation]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.get_value("host") for each in seen if each.is_published))
+
+
+def _check_baselines(scope: Scope) -> None:
+    """Check that the baseline of each column is a value of the contest axis."""
+    contest = scope.spec.contest
+    known = list(map(format_axis_value, scope.spec.list_values(contest))) if contest else []
+    for number, table in enumerate(scope.report.tables):
+        for place, column in enumerate(table.columns):
+            if column.baseline is None or column.baseline in known:
+                continue
+            path = f"tables[{number}].columns[{place}].baseline"
+            problem = (
+                f"the axis {contest} has no value {column.baseline!r}; it has {', '.join(known)}"
+                if contest
+                else "the definition has no contest axis; add one, such as contest: server"
+            )
+            raise InvalidRequestError(f"{path}: {problem}", field=path)
 
 
 def _list_versions(seen: Sequence[Observation]) -> tuple[int, ...]:

@@ -10,42 +10,31 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from orchestrator.benchmarks.choice import compile_condition
 from orchestrator.benchmarks.faults import describe_yaml_error, find_first_fault
 from orchestrator.benchmarks.fields import Name, Strict, refuse
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.yaml_text import parse_yaml
-from orchestrator.loadtools.metrics import Metric, find_metric
-from orchestrator.reports.units import SCALES, list_units
+from orchestrator.loadtools.metrics import Metric
+from orchestrator.reports.chart_spec import ChartSpec
+from orchestrator.reports.claim_spec import MAX_CLAIMS, Claim, Original
+from orchestrator.reports.spec_fields import (
+    Expression,
+    Text,
+    check_condition,
+    find_known_metric,
+    find_metric_problem,
+)
 
 MAX_SOURCE_BYTES = 64 * 1024
+#: Characters of the Markdown of a report.
+MAX_PROSE = 20_000
 #: Dimensions other than the axes and labels of the definition.
 OWN_DIMENSIONS = ("host", "profile", "commit", "metric", "source")
 
-_PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d{1,4})?)\Z")
-
-Text = Annotated[str, Field(max_length=200)]
-Expression = Annotated[str, Field(max_length=2000)]
 Statistic = Literal["median", "mean", "min", "max", "merged"]
 #: As in histories.
 DEFAULT_STATISTIC: Statistic = "mean"
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
-
-
-def parse_percentile(key: str) -> float | None:
-    """Return 99.5 for `latency.p99.5`; None if the key is not a percentile of the latency."""
-    match = _PERCENTILE.match(key)
-    return float(match[1]) if match and 0 < float(match[1]) < 100 else None
-
-
-def find_known_metric(key: str) -> Metric | None:
-    """Return the metric of a key, including any percentile of the latency."""
-    metric = find_metric(key)
-    percentile = parse_percentile(key)
-    if metric is None and percentile is not None:
-        title = f"Latency p{percentile:g}"
-        return Metric(key=key, title=title, unit="s", better="lower", margin=0.05)
-    return metric
 
 
 def _expand_dimension(data: object) -> object:
@@ -84,7 +73,7 @@ class Measure(Strict):
 
     @model_validator(mode="after")
     def _can_be_shown(self) -> "Measure":
-        if problem := _find_metric_problem(self.metric, self.statistic, self.unit):
+        if problem := find_metric_problem(self.metric, self.statistic, self.unit):
             raise ValueError(problem)
         return self
 
@@ -93,10 +82,12 @@ class Column(Strict):
     """One column, or with `across` one for each combination of the values of these dimensions.
 
     Without a metric, its rows have one. `where` limits the cases. `relative`: the change against
-    the baseline case of the definition, or with `against` a host, against the same case there.
+    the baseline case of the definition; with `against` a host, against the same case there; with
+    `baseline` a value of the contest axis, against the case with this value.
     `difference`: of two other columns, by their titles. `shared`: a value that cases have in
-    common, such as the size of an answer over all protocols, so that they need not be separated. In
-    a title, `{protocol}` is replaced by the value of a dimension of `across`.
+    common, such as the size of an answer over all protocols, so that they need not be separated.
+    `published`: true shows only reference results, false only measurements; by default both. In a
+    title, `{protocol}` is replaced by the value of a dimension of `across`.
     """
 
     title: Text | None = None
@@ -108,7 +99,9 @@ class Column(Strict):
     across: Annotated[list[Name], Field(max_length=4)] = []
     relative: bool = False
     against: Text | None = None
+    baseline: Text | None = None
     shared: bool = False
+    published: bool | None = None
     difference: tuple[Text, Text] | None = None
 
     @property
@@ -126,9 +119,7 @@ class Column(Strict):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "Column":
-        if self.metric and (
-            problem := _find_metric_problem(self.metric, self.statistic, self.unit)
-        ):
+        if self.metric and (problem := find_metric_problem(self.metric, self.statistic, self.unit)):
             raise ValueError(problem)
         if self.difference and (self.metric or self.across or self.where or self.relative):
             raise ValueError("difference: such a column has no metric, across, where or relative")
@@ -136,11 +127,13 @@ class Column(Strict):
             raise ValueError("title: a difference needs one")
         if self.against and not self.relative:
             raise ValueError("against: only a change is against a host; add relative: true")
+        if self.baseline and (self.against or not self.relative):
+            raise ValueError("baseline: only a change has one; add relative: true, without against")
         if self.shared and (self.relative or self.difference):
             raise ValueError("shared: changes and differences are of single cases")
         if "metric" in self.across:
             raise ValueError("across: metric can only be a dimension of rows")
-        _check_condition(self.where, "where")
+        check_condition(self.where, "where")
         return self
 
 
@@ -154,7 +147,8 @@ class Sort(Strict):
 class TableSpec(Strict):
     """One table. `metrics` are the values of the dimension `metric`, if the rows have it.
 
-    Without `sort` the rows are in the order of the axes.
+    Without `sort` the rows are in the order of the axes. Without `charts` the table has the chart
+    that fits it, if there is one.
     """
 
     title: Text = ""
@@ -172,6 +166,7 @@ class TableSpec(Strict):
         ]
         | None
     ) = None
+    charts: Annotated[list[ChartSpec], Field(max_length=8)] | None = None
 
     @property
     def by_metric(self) -> bool:
@@ -179,7 +174,7 @@ class TableSpec(Strict):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "TableSpec":
-        _check_condition(self.cases, "cases")
+        check_condition(self.cases, "cases")
         for place, column in enumerate(self.columns):
             if problem := self._find_problem(column):
                 raise ValueError(f"columns[{place}].{problem}")
@@ -192,6 +187,14 @@ class TableSpec(Strict):
             raise ValueError(f"rows: {min(twice)} occurs twice")
         if self.sort and self.fixed and self.sort.column not in self.titles:
             raise ValueError(f"sort.column: there is no column {self.sort.column!r}")
+        for place, chart in enumerate(self.charts or ()):
+            if problem := chart.find_problem(
+                dimensions,
+                self.titles if self.fixed else None,
+                by_metric=self.by_metric,
+                sorts=self.sort is not None,
+            ):
+                raise ValueError(f"charts[{place}].{problem}")
         return self
 
     @property
@@ -224,13 +227,14 @@ class ReportSpec(Strict):
 
     `commit`: newest (of those measured), all, or a commit, branch or tag. Without `hosts` and
     `profiles` all count. `names`: dimension → value → its display name. `published`: whether and
-    where imported reference results are shown.
+    where imported reference results are shown. `prose`: Markdown above the tables.
     """
 
     version: Literal[1]
     name: Slug | None = None
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=5000)] = ""
+    prose: Annotated[str, Field(max_length=MAX_PROSE)] = ""
     benchmark: Annotated[str, Field(max_length=130)] = ""
     commit: Annotated[str, Field(min_length=1, max_length=200)] = "newest"
     hosts: Annotated[list[Text], Field(max_length=100)] = []
@@ -239,10 +243,12 @@ class ReportSpec(Strict):
     names: dict[Name, dict[Text, Text]] = {}
     published: Literal["none", "columns", "rows"] = "none"
     tables: Annotated[list[TableSpec], Field(min_length=1, max_length=20)]
+    claims: Annotated[list[Claim], Field(max_length=MAX_CLAIMS)] = []
+    original: Original = Original()
 
     @model_validator(mode="after")
     def _cases_can_be_read(self) -> "ReportSpec":
-        _check_condition(self.cases, "cases")
+        check_condition(self.cases, "cases")
         return self
 
     def named(self, dimension: str, value: object, shown: str) -> str:
@@ -296,7 +302,19 @@ def to_yaml(spec: ReportSpec) -> str:
     data = {"version": 1, **data}
     for table in data["tables"]:
         table["rows"] = [row if len(row) > 1 else row["dimension"] for row in table["rows"]]
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, which people can edit."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def _parse_mapping(source: str) -> dict[str, Any]:
@@ -311,23 +329,3 @@ def _parse_mapping(source: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise InvalidRequestError("expected a mapping with version, title and tables")
     return data
-
-
-def _find_metric_problem(key: str, statistic: str, unit: str | None) -> str:
-    """Return why this metric cannot be shown in this way; empty if it can."""
-    info = find_known_metric(key)
-    if info is None:
-        return f"metric: there is no metric {key}; percentiles are written as latency.p99.5"
-    if statistic == "merged" and parse_percentile(key) is None:
-        return "statistic: only percentiles of the latency can be read from merged trials"
-    if unit is not None and unit not in SCALES.get(info.unit, {info.unit: 1}):
-        known = ", ".join(each or '""' for each in list_units(info.unit))
-        return f"unit: expected one of {known}, got {unit!r}"
-    return ""
-
-
-def _check_condition(expression: str, where: str) -> None:
-    try:
-        compile_condition(expression)
-    except InvalidRequestError as error:
-        raise ValueError(f"{where}: {str(error).removeprefix('cases: ')}") from error

@@ -110,6 +110,9 @@ def _store_change(
         raise NotFoundError(f"the team has no report {old}; check the spelling and the team")
     if new != old and member.team.saved_reports.filter(slug=new).exists():
         raise ConflictError(f"the team already has a report {new}; choose another name")
+    if report.benchmark_id != benchmark.pk:
+        # What a maintainer allowed was for the hosts and reference results of the other one.
+        report.shows_hardware = report.shows_published = False
     report.slug, report.title, report.benchmark = new, spec.title, benchmark
     report.source = source
     report.save()

@@ -9,6 +9,7 @@ from enum import StrEnum
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
+from orchestrator.fleet.reservations import is_reserved
 from orchestrator.fleet.selectors import load_hosts, load_own_hosts
 from orchestrator.runs.eta import Waiting, Work, load_current_work, load_queued
 
@@ -26,6 +27,7 @@ class HostAvailability(StrEnum):
     FREE = "free"
     BUSY = "busy"
     CLOSED = "closed"
+    RESERVED = "reserved"
     HELD = "held"
     UNREACHABLE = "unreachable"
 
@@ -108,6 +110,8 @@ def _build_status(host: Host, now: datetime, work: Work | None) -> HostStatus:
         return HostStatus(
             host=host, now=HostAvailability.CLOSED, opens_at=hours.next_open(now, host.timezone)
         )
+    if is_reserved(host):
+        return HostStatus(host=host, now=HostAvailability.RESERVED)
     if host.state == HostState.UNREACHABLE:
         return HostStatus(host=host, now=HostAvailability.UNREACHABLE)
     return HostStatus(host=host, now=HostAvailability.FREE)

@@ -1,6 +1,5 @@
 """The status of each case of a run that continues until its cases are decided."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from cli.pitwall.units import format_duration
 from orchestrator.benchmarks.models import Case
 from orchestrator.runs.models import InterimAnalysis, Job, Run, Trial
 from orchestrator.runs.states import TrialState
+from orchestrator.stats.needed_blocks import FurtherBlocks, NeededBlocks
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import MOST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, estimate_blocks_left
@@ -44,24 +44,19 @@ class CaseStatus:
         return "open" if self.left.most else "undecided"
 
     @property
-    def more_blocks(self) -> int | None:
-        """Return the estimated blocks until a decision.
+    def further(self) -> FurtherBlocks | None:
+        """Return the blocks until a decision, by the newest analysis; None if it is unknown.
 
-        None if it is decided or unknown, or if it needs more than one run has.
+        Without enough blocks for an analysis, those until the first one. The share of blocks that
+        are excluded is assumed to stay the same.
         """
-        needed = self._estimate_more_blocks()
-        return None if needed is None or needed > MOST_BLOCKS else needed
-
-    def _estimate_more_blocks(self) -> int | None:
-        """The share of blocks that are excluded is assumed to stay the same."""
         if self.state in {"decided", "stopped early"}:
             return None
-        analysis = self.analysis
-        if analysis is None or analysis.needed_blocks is None:
-            return max(1, FEWEST_BLOCKS - self.rounds) if self.rounds < FEWEST_BLOCKS else None
-        measured = analysis.blocks + analysis.excluded
-        more = (analysis.needed_blocks - analysis.blocks) * measured / analysis.blocks
-        return max(1, math.ceil(more))
+        needed = _read_needed(self.analysis)
+        if self.analysis is not None and needed is not None:
+            return needed.count_further(self.analysis.blocks, self.analysis.excluded)
+        first = FEWEST_BLOCKS - self.rounds
+        return FurtherBlocks(probable=first, least=first, most=first) if first > 0 else None
 
     @property
     def text(self) -> str:
@@ -78,16 +73,38 @@ class CaseStatus:
     @property
     def missing_blocks_text(self) -> str:
         """Return what would decide the case, for the user; empty if it is decided."""
-        more = self._estimate_more_blocks()
-        if more is None:
+        further = self.further
+        if further is None:
             return ""
-        if more > MOST_BLOCKS:
+        if further.in_reach is None:
             return (
                 f"it may stay open, even with {MOST_BLOCKS} more blocks: use a "
                 "quieter host or a longer load"
             )
-        blocks = f"{more} more block{'s' if more != 1 else ''}"
-        return f"needs about {blocks} ({format_duration(more * self.block_s)})"
+        return f"needs about {further.text} ({self._format_time(further)})"
+
+    def _format_time(self, further: FurtherBlocks) -> str:
+        """Return "6 min 0 s to 15 min 0 s"."""
+        least, most = further.range
+        shortest = format_duration(least * self.block_s)
+        if most is None:
+            return f"at least {shortest}"
+        return (
+            shortest if most == least else f"{shortest} to {format_duration(most * self.block_s)}"
+        )
+
+
+def _read_needed(analysis: InterimAnalysis | None) -> NeededBlocks | None:
+    if analysis is None:
+        return None
+    probable, least, most = (
+        analysis.needed_blocks,
+        analysis.needed_least,
+        analysis.needed_most,
+    )
+    if probable is None or least is None or most is None:
+        return None
+    return NeededBlocks(probable=probable, least=least, most=most)
 
 
 def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[CaseStatus]:

@@ -203,12 +203,26 @@ def requeue_job(
     _return_to_queue(job, message, wait_s, avoid, attempt=job.attempt + 1, phase="")
 
 
+def wait_for_absent_host(job: Job, message: str) -> None:
+    """Return the job to the queue because a host is absent; this is no lost attempt."""
+    _return_to_queue(job, message, 0.0, (), phase="")
+
+
 def interrupt_job(job: Job, message: str) -> None:
-    """Return the job to the queue because its round was stopped from outside.
+    """Return the job to the queue because its round was stopped from outside, or lost its host.
 
     This is no lost attempt: neither the job nor a host has failed.
     """
     _return_to_queue(job, message, 0.0, (), interruptions=job.interruptions + 1, phase="")
+
+
+def wait_for_busy_host(job: Job, message: str, *, wait_s: float) -> None:
+    """Return the job to the queue because others use a host. This is no lost attempt.
+
+    A step that followers have begun gets another name, since an agent starts each step once.
+    """
+    interruptions = job.interruptions + int(job.followers_started)
+    _return_to_queue(job, message, wait_s, (), interruptions=interruptions, phase="")
 
 
 def pause_job(job: Job, message: str, *, wait_s: float) -> None:
@@ -246,19 +260,26 @@ def fail_jobs_on_retired_hosts() -> int:
     waiting = Job.objects.filter(
         state=JobState.QUEUED, placements__wanted_host__state=HostState.RETIRED
     )
-    return sum(_fail_queued(job) for job in waiting.distinct())
+    return sum(_fail_on_retired(job) for job in waiting.distinct())
 
 
-def _fail_queued(job: Job) -> bool:
+def _fail_on_retired(job: Job) -> bool:
     names = ", ".join(
         place.wanted_host.name
         for place in job.placements.select_related("wanted_host")
         if place.wanted_host and place.wanted_host.state == HostState.RETIRED
     )
+    return fail_queued_job(
+        job, f"{names} was retired before this job began; start the run on another host"
+    )
+
+
+def fail_queued_job(job: Job, message: str) -> bool:
+    """Fail a queued job; return False if it is not queued any more."""
     with transaction.atomic():
         ended = Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(
             state=JobState.FAILED,
-            message=f"{names} was retired before this job began; start the run on another host",
+            message=message[:4000],
             ended_at=Now(),
             revision=NEXT_REVISION,
         )

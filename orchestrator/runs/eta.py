@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, Sum
 
 from orchestrator.accounts.models import Team
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.models import HostLease, Placement, Run
 from orchestrator.runs.placements import PlacementChoice
 from orchestrator.runs.plans import RunPlan
@@ -30,6 +30,9 @@ class QueuedWork:
     jobs: int = 0
     seconds: float = 0.0
 
+
+#: Nobody knows when a host in one of these states does the next job.
+ABSENT = HELD | {HostState.UNREACHABLE}
 
 #: Queued jobs by the request: `host:ID`, `profile:SLUG` or `tag:NAME`.
 Waiting = Mapping[str, QueuedWork]
@@ -100,8 +103,8 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
 def estimate_start_s(progress: RunProgress, now: datetime) -> float | None:
     """Estimate the seconds until the first job of a run starts; 0 once one is active.
 
-    None for an ended run, and if its hosts are not known. The estimate is as rough as that of
-    `estimate_finish`.
+    None for an ended run, and if no host accepts its first job now. The estimate is as rough as
+    that of `estimate_finish`.
     """
     states = {part.job.state for part in progress.jobs}
     if states <= JOB_ENDED:
@@ -110,7 +113,10 @@ def estimate_start_s(progress: RunProgress, now: datetime) -> float | None:
     if first is None or states & JOB_ACTIVE:
         return 0.0
     placements = Placement.objects.filter(job=first).select_related("job__run")
-    candidates = [list(each.candidates().select_related("profile")) for each in placements]
+    candidates = [
+        list(each.candidates().exclude(state__in=ABSENT).select_related("profile"))
+        for each in placements
+    ]
     if not candidates or not all(candidates):
         return None
     hosts = {host.pk: host for each in candidates for host in each}

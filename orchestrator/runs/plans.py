@@ -11,7 +11,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.load_specs import estimate_prepare_s
-from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason, select_pairwise
+from orchestrator.benchmarks.matrix import CaseSpec, find_unsupported_reason
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.project_secrets import check_secrets
 from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
@@ -20,15 +20,27 @@ from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
-from orchestrator.runs.models import Priority, Until
+from orchestrator.runs.contest_rules import (
+    check_contests,
+    resolve_places,
+    select_pairwise_contests,
+)
+from orchestrator.runs.models import UNTIL_OF_CONTESTS, Priority, Until
 from orchestrator.runs.pinned_repositories import PinnedCommit, resolve_pins
 from orchestrator.runs.placements import Roles, parse_placements
-from orchestrator.runs.trial_order import count_usable_builds
+from orchestrator.runs.trial_order import count_usable_builds, group_cases
+from orchestrator.runs.wait_limits import (
+    DEFAULT_WAIT_LIMIT_S,
+    LEAST_WAIT_LIMIT_S,
+    MOST_WAIT_LIMIT_S,
+)
 from orchestrator.stats.build_variance import ENOUGH_BUILDS
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, estimate_blocks_left
 
+#: The indices of the cases of each job of a placement.
+Parts = tuple[tuple[int, ...], ...]
 #: The target duration of a job; other jobs get the host in between.
 JOB_S = 600.0
 #: The maximum rounds of a run that continues until decided: there is no analysis after these.
@@ -45,9 +57,11 @@ class RunRequest:
     empty: all). `pairwise` reduces their number; each pair of values still occurs. `hosts` are
     placements with one host for all roles; `placements` name a host for each role
     (runs/placements.py). `until` is the end condition of a case (models.Until); unless it is
-    `rounds`, `rounds` is the maximum. `budget_s`: the machine seconds of all hosts together that
+    `rounds`, `rounds` is the maximum. `places`: how many first places a run until `ranked` orders.
+    `budget_s`: the machine seconds of all hosts together that
     the run may spend. `builds`: how often each commit is built, default as in the definition.
-    `wait_for_quiet`: trials wait for a time while other processes use a host.
+    `wait_for_quiet`: trials wait for a time while other processes use a host. `wait_limit_s`: the
+    most seconds that its jobs wait in the queue (runs/wait_limits.py).
     """
 
     benchmark: str
@@ -59,8 +73,10 @@ class RunRequest:
     placements: tuple[Mapping[str, str], ...] = ()
     rounds: int | None = None
     until: str = "rounds"
+    places: int | None = None
     budget_s: float | None = None
     wait_for_quiet: bool = True
+    wait_limit_s: float | None = None
     builds: int | None = None
     project: str | None = None
     priority: str = "normal"
@@ -84,13 +100,14 @@ class RunPlan:
     rounds: int
     builds: int
     until: Until
+    places: int | None
     budget_s: float | None
     priority: int
     cases: tuple[CaseSpec, ...]
     cases_in_all: int
     pins: tuple[PinnedCommit, ...]
     trial_s: tuple[float, ...]
-    parts: tuple[range, ...]
+    parts: Parts
     prepare_s: tuple[float, ...]
     trial_count: int
     job_s: float
@@ -164,10 +181,15 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     whole = get_stored_spec(definition)
     spec = whole.spec
     until = parse_until(request.until, alone=len(commits) == 1)
+    places = request.places
+    if until in UNTIL_OF_CONTESTS or places is not None:
+        places = resolve_places(until, places)
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
     builds = resolve_builds(spec, request.builds, rounds)
     placements = parse_placements(member, request.hosts, request.placements, whole.roles)
     cases = _select_cases(spec, whole.cases, request)
+    if until in UNTIL_OF_CONTESTS:
+        check_contests(spec, until, cases)
     parameters = [case.parameters for case in cases]
     if whole.has_secrets:
         check_secrets(benchmark.project, whole.list_secret_names(parameters), commits)
@@ -177,6 +199,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     _check_trials(trial_count)
     round_s = times.round_s * sum(len(roles) for roles in placements)
     check_budget(request.budget_s, round_s)
+    check_wait_limit(request.wait_limit_s)
     return RunPlan(
         definition=definition,
         spec=spec,
@@ -185,6 +208,7 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         rounds=rounds,
         builds=builds,
         until=until,
+        places=places,
         budget_s=request.budget_s,
         priority=_parse_priority(request.priority),
         cases=tuple(cases),
@@ -209,11 +233,24 @@ class _Times(NamedTuple):
     Of a trial of each case, of the prepare steps of each part, of a round, and of all jobs.
     """
 
-    parts: tuple[range, ...]
+    parts: Parts
     trial_s: tuple[float, ...]
     prepare_s: tuple[float, ...]
     round_s: float
     job_s: float
+
+
+def check_wait_limit(seconds: float | None) -> float:
+    """Return the limit in seconds, by default DEFAULT_WAIT_LIMIT_S."""
+    if seconds is None:
+        return DEFAULT_WAIT_LIMIT_S
+    if not LEAST_WAIT_LIMIT_S <= seconds <= MOST_WAIT_LIMIT_S:
+        raise InvalidRequestError(
+            f"expected {LEAST_WAIT_LIMIT_S:g} to {MOST_WAIT_LIMIT_S:.0f} seconds (90 days), "
+            f"got {seconds:g}",
+            field="wait_limit_s",
+        )
+    return seconds
 
 
 def _plan_times(
@@ -221,7 +258,7 @@ def _plan_times(
 ) -> _Times:
     trial_s = tuple(whole.trial_s[case.key] for case in cases)
     case_s = [each * commits * rounds for each in trial_s]
-    parts = _split_jobs(case_s, until, rounds)
+    parts = _split_jobs(group_cases(whole.spec, cases), case_s, until, rounds)
     prepare_s = tuple(
         estimate_prepare_s(whole.spec, [cases[at] for at in part], commits=commits)
         if whole.has_prepare_steps
@@ -245,13 +282,18 @@ def _check_trials(count: int) -> None:
         )
 
 
-def _split_jobs(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, ...]:
+def _split_jobs(
+    contests: Sequence[Sequence[int]], case_s: Sequence[float], until: Until, rounds: int
+) -> Parts:
     """Split the cases of a placement into jobs, sized by the typical number of rounds.
 
-    `case_s`: seconds of all rounds of each case.
+    The cases of a contest stay together. `case_s`: seconds of all rounds of each case.
     """
-    typical = estimate_blocks(until, rounds).typical
-    return tuple(split_cases([each * typical / rounds for each in case_s]))
+    share = estimate_blocks(until, rounds).typical / rounds
+    seconds = [sum(case_s[case] for case in contest) * share for contest in contests]
+    return tuple(
+        tuple(sorted(case for at in part for case in contests[at])) for part in split_cases(seconds)
+    )
 
 
 def _select_cases(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
@@ -266,7 +308,7 @@ def _select_cases(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) ->
             [case for case in cases if case.key not in lost],
             [case for case in cases if case.key in lost],
         )
-        for case in select_pairwise(group)
+        for case in select_pairwise_contests(spec, group)
     }
     return [case for case in cases if case.key in kept]
 
@@ -359,9 +401,9 @@ def _warn_of_unusable_hosts(placements: tuple[Roles, ...]) -> list[str]:
 
 
 def split_cases(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
-    """Split cases into jobs: neighbours that last at most `limit_s` together, at least one.
+    """Split contests into jobs: neighbours that last at most `limit_s` together, at least one.
 
-    `case_s`: for each case, the duration of all its trials.
+    `case_s`: for each contest, or each case without one, the duration of all its trials.
     """
     parts, begin, total = [], 0, 0.0
     for at, seconds in enumerate(case_s):
@@ -382,7 +424,13 @@ def parse_until(name: str, *, alone: bool) -> Until:
         raise InvalidRequestError(
             f"expected one of {known}, got {name!r}", field="until"
         ) from error
-    if alone and until != Until.ROUNDS:
+    if not alone and until in UNTIL_OF_CONTESTS:
+        raise InvalidRequestError(
+            f"{until} compares the values of a contest at one commit: omit the contender, or ask "
+            f"for {Until.DECIDED}",
+            field="until",
+        )
+    if alone and until not in (Until.ROUNDS, *UNTIL_OF_CONTESTS):
         raise InvalidRequestError(
             "one commit alone has nothing to decide: name a contender, or ask for a number of "
             "rounds",

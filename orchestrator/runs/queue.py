@@ -3,12 +3,15 @@
 The queue is ordered by level (priority, raised by ageing), then by the machine time that teams used
 recently, then by age. Among the jobs of one benchmark the older commit goes first, since a
 comparison needs the parent's values.
+
+A job that needs several hosts reserves the free ones while the others are merely leased and will be
+free soon. Until then a reserved host does jobs that end in time (backfilling).
 """
 
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 #: A job rises by one level each time it has waited this long, at most MAX_RISE levels.
@@ -16,8 +19,12 @@ AGEING_S = 1800.0
 MAX_RISE = 4
 #: The priority that waiting does not raise (models.Priority.BACKGROUND).
 BACKGROUND = -2
-#: After this time a job that needs several hosts keeps those that become free.
-HOLD_AFTER_S = 60.0
+#: After this time a job that needs several hosts reserves those that become free,
+RESERVE_AFTER_S = 60.0
+#: if the others are expected to be free within this time,
+LONGEST_RESERVATION_S = 1800.0
+#: and as long as their jobs are not later than this.
+LATEST_S = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +70,36 @@ class FreeHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BusyHost(FreeHost):
+    """A host with a lease. `free_in_s`: the expected seconds until its end; negative if it is late.
+
+    `closes_in_s` counts from that end.
+    """
+
+    free_in_s: float
+
+
+@dataclass(slots=True)
+class HostPool:
+    """The hosts that `choose_grants` may still give away, and those that become free later."""
+
+    free: dict[UUID, FreeHost]
+    busy: dict[UUID, BusyHost] = field(default_factory=dict)
+
+    def take(self, hosts: Iterable[UUID]) -> None:
+        for host in hosts:
+            self.free.pop(host, None)
+
+    def reserve(self, hosts: Sequence[UUID]) -> None:
+        """Keep these hosts for one job: the free ones only do what ends before the last is free."""
+        waiting = [self.busy.pop(host) for host in hosts if host in self.busy]
+        until_s = max((host.free_in_s for host in waiting), default=0.0)
+        for pk in hosts:
+            if host := self.free.get(pk):
+                self.free[pk] = replace(host, closes_in_s=min(host.closes_in_s, until_s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """A job and the host for each of its roles."""
 
@@ -71,25 +108,23 @@ class Grant:
 
 
 def choose_grants(
-    waiting: Iterable[WaitingJob], free: Iterable[FreeHost], used_s: Mapping[int, float]
+    waiting: Iterable[WaitingJob], pool: HostPool, used_s: Mapping[int, float]
 ) -> list[Grant]:
-    """Return the jobs that may start now, in the order of the queue.
+    """Return the jobs that may start now, in the order of the queue; take their hosts from `pool`.
 
     `used_s`: the machine seconds of each team in recent time, including current leases.
     """
-    left = {host.host: host for host in free}
     grants = []
     for job in iterate_queue(waiting, used_s, placed := set()):
-        if not left:
+        if not pool.free:
             break
-        hosts = place(job, left.values())
+        hosts = place(job, pool.free.values())
         if hosts is not None:
             grants.append(Grant(job=job.job, hosts=hosts))
             placed.add(job.job)
-        elif len(job.asks) > 1 and job.waited_s >= HOLD_AFTER_S:
-            hosts = _reserve_hosts(job, left.values())
-        for host in (hosts or {}).values():
-            left.pop(host, None)
+            pool.take(hosts.values())
+        elif len(job.asks) > 1 and job.waited_s >= RESERVE_AFTER_S:
+            pool.reserve(_choose_reserved(job, pool))
     return grants
 
 
@@ -165,16 +200,14 @@ def _assign(
     return None
 
 
-def _reserve_hosts(job: WaitingJob, free: Iterable[FreeHost]) -> dict[str, UUID]:
-    """Return the free hosts that a job keeps while it waits for the others."""
-    kept: dict[str, UUID] = {}
-    for host in free:
-        for ask in job.asks:
-            if (
-                ask.role not in kept
-                and host.host not in kept.values()
-                and can_play_role(job, ask, host)
-            ):
-                kept[ask.role] = host.host
-                break
-    return kept
+def _choose_reserved(job: WaitingJob, pool: HostPool) -> list[UUID]:
+    """Return hosts for all roles, some of which are free soon; none if that is not in sight.
+
+    A host that is away, closed or in maintenance is neither free nor busy: nobody waits for it.
+    """
+    soon = [
+        host for host in pool.busy.values() if -LATEST_S <= host.free_in_s <= LONGEST_RESERVATION_S
+    ]
+    soon.sort(key=lambda host: host.free_in_s)
+    hosts = place(job, [*pool.free.values(), *soon]) or {}
+    return list(hosts.values())

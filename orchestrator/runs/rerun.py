@@ -2,6 +2,7 @@
 
 from orchestrator.runs.models import HostRole, Job, Run
 from orchestrator.runs.plans import RunRequest
+from orchestrator.runs.wait_limits import get_wait_limit_s
 
 
 def request_again(run: Run) -> RunRequest:
@@ -20,8 +21,10 @@ def request_again(run: Run) -> RunRequest:
         rounds=run.rounds,
         builds=run.builds,
         until=run.until,
+        places=run.places,
         budget_s=run.budget_s,
         wait_for_quiet=run.wait_for_quiet,
+        wait_limit_s=get_wait_limit_s(run),
         priority=run.get_priority_display().lower(),
     )
 

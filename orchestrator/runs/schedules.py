@@ -59,6 +59,7 @@ class NewSchedule:
     resolution: float | None = None
     until: str = "rounds"
     budget_s: float | None = None
+    wait_limit_s: float | None = None
     priority: str = "normal"
     project: str | None = None
 
@@ -146,6 +147,7 @@ def _build_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
         "resolution": new.resolution,
         "until": plan.until,
         "budget_s": new.budget_s,
+        "wait_limit_s": new.wait_limit_s,
         "priority": plan.priority,
         "next_at": next_at,
     }
@@ -180,6 +182,7 @@ def build_request(schedule: Schedule, *, contender: str = "") -> RunRequest:
         builds=schedule.builds,
         until=schedule.until,
         budget_s=schedule.budget_s,
+        wait_limit_s=schedule.wait_limit_s,
         priority=schedule.get_priority_display().lower(),
     )
 
@@ -298,5 +301,6 @@ def _build_request_at_tip(new: NewSchedule, tip: str) -> RunRequest:
         builds=new.builds,
         until=new.until,
         budget_s=new.budget_s,
+        wait_limit_s=new.wait_limit_s,
         priority=new.priority,
     )

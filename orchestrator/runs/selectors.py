@@ -250,8 +250,10 @@ def load_current_runs(
     member: Member, limit: int, project: Project | None = None
 ) -> list[tuple[Run, int, int]]:
     """Return the newest runs that have not ended, each with its finished and all trials."""
+    # Few runs go on. As a subquery, PostgreSQL would search all runs for them, newest first.
     unended = Job.objects.filter(Q(state=JobState.QUEUED) | Q(state__in=JOB_ACTIVE))
-    rows = load_runs(member).filter(pk__in=unended.values("run"))
+    ids = set(unended.values_list("run_id", flat=True))
+    rows = load_runs(member).filter(pk__in=ids)
     runs = list((rows if project is None else rows.filter(**{RUNS_PROJECT: project}))[:limit])
     counts: defaultdict[UUID, Counter[bool]] = defaultdict(Counter)
     states = Trial.objects.filter(job__run__in=runs).order_by().values_list("job__run", "state")

@@ -7,6 +7,7 @@ times as long as the rest of a request to start a run.
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.services import show_cases, store_case_rows, store_definition
+from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import hash_value, new_ids
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
@@ -33,12 +35,12 @@ from orchestrator.runs.models import (
     Variant,
 )
 from orchestrator.runs.placements import place_job
-from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.runs.plans import RunPlan, RunRequest, check_wait_limit, plan_run
 from orchestrator.runs.selectors import sum_queued_seconds
 from orchestrator.runs.states import (
     TrialState,
 )
-from orchestrator.runs.trial_order import order_trials
+from orchestrator.runs.trial_order import group_cases, order_trials
 
 _COPY = (
     "COPY runs_trial (id, job_id, variant_id, case_id, round, position, expected_s, "
@@ -142,8 +144,10 @@ def _insert_run(
         rounds=plan.rounds,
         builds=plan.builds,
         until=plan.until,
+        places=plan.places,
         budget_s=plan.budget_s,
         wait_for_quiet=request.wait_for_quiet,
+        waits_until=utc_now() + timedelta(seconds=check_wait_limit(request.wait_limit_s)),
         repositories=[pin._asdict() for pin in plan.pins],
         priority=plan.priority,
         seed=secrets.randbits(62) if seed is None else seed,
@@ -223,9 +227,10 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -
 
 
 def _plan_trials(
-    job: UUID, plan: RunPlan, cases: list[int], variants: list[int], part: range, seed: int
+    job: UUID, plan: RunPlan, cases: list[int], variants: list[int], part: Sequence[int], seed: int
 ) -> list[PlannedTrial]:
-    slots = order_trials(len(part), len(variants), plan.rounds, seed)
+    contests = group_cases(plan.spec, [plan.cases[at] for at in part])
+    slots = order_trials(len(part), len(variants), plan.rounds, seed, contests=contests)
     return [
         PlannedTrial(
             job,

@@ -8,9 +8,12 @@ orders of the trials.
 import random
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple, TypeVar
 
-from orchestrator.benchmarks.spec import MAX_BUILDS
+from orchestrator.benchmarks.contests import ContestKey, get_contest_key
+from orchestrator.benchmarks.matrix import CaseSpec
+from orchestrator.benchmarks.spec import MAX_BUILDS, Spec
 
 #: The number of the build that a host keeps for all runs.
 KEPT_BUILD = 0
@@ -27,7 +30,27 @@ class Slot(NamedTuple):
     variant: int
 
 
-def order_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
+def group_cases(spec: Spec, cases: Sequence[CaseSpec]) -> list[list[int]]:
+    """Return the indices of the cases of each contest, in the order of the cases.
+
+    Without a contest axis, each case is a group of its own.
+    """
+    if spec.contest is None:
+        return [[place] for place in range(len(cases))]
+    groups: dict[ContestKey, list[int]] = {}
+    for place, case in enumerate(cases):
+        groups.setdefault(get_contest_key(spec.contest, case.parameters), []).append(place)
+    return list(groups.values())
+
+
+def order_trials(
+    cases: int,
+    variants: int,
+    rounds: int,
+    seed: int,
+    *,
+    contests: Sequence[Sequence[int]] = (),
+) -> list[Slot]:
     """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
 
     A block holds every variant once, adjacent in time, so that drift of the machine cancels
@@ -36,15 +59,21 @@ def order_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot
     rounds each variant precedes each other one once. In as many rounds as there are variants
     (twice as many, for an odd number) each variant has each place equally often.
 
+    `contests`: groups of all cases; by default each is its own. The blocks of a contest are
+    adjacent in time too, and the orders of its cases are another such design.
+
     The same seed gives the same order. More rounds do not change the earlier ones.
     """
     chance = random.Random(seed)
+    groups = contests or [[case] for case in range(cases)]
     blocks = [_iterate_blocks(variants, chance) for _ in range(cases)]
+    orders = [_iterate_blocks(len(group), chance) for group in groups]
     return [
-        Slot(number, case, variant)
+        Slot(number, groups[group][member], variant)
         for number in range(1, rounds + 1)
-        for case in _shuffle_items(range(cases), chance)
-        for variant in next(blocks[case])
+        for group in _shuffle_items(range(len(groups)), chance)
+        for member in next(orders[group])
+        for variant in next(blocks[groups[group][member]])
     ]
 
 
@@ -62,6 +91,8 @@ def count_usable_builds(rounds: int) -> int:
 
 def _iterate_blocks(variants: int, chance: random.Random) -> Iterator[Sequence[int]]:
     """Yield the order of the variants in each round of a case, without end."""
+    if variants == 1:
+        yield from repeat((0,))
     while True:
         names = _shuffle_items(range(variants), chance)
         for row in _shuffle_items(_build_half_design(variants), chance):

@@ -35,7 +35,8 @@ FROM runs_job job JOIN runs_run other ON other.id = job.run_id
 WHERE other.team_id = run.team_id AND NOT job.state = ANY(%s)"""
 #: Runs whose wait reason also depends on the time.
 _FOR_A_TIME = """\
-EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id AND host.open_hours <> '')
+EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id
+        AND (host.open_hours <> '' OR host.reserved_until > now()))
 OR EXISTS (SELECT FROM runs_job job WHERE job.run_id = run.id AND job.not_before > now())"""
 
 #: A run of a deleted benchmark: no member can see it.

@@ -4,7 +4,8 @@ from uuid import UUID
 
 from cli.pitwall.units import format_duration
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.models import HELD, Host
+from orchestrator.fleet.models import HELD, Host, HostState
+from orchestrator.fleet.reservations import describe_reservation, is_reserved
 from orchestrator.runs.models import HostLease, Job, Placement
 from orchestrator.runs.quiet_wait import PAUSED_PHASE
 from orchestrator.runs.states import JobState
@@ -47,7 +48,7 @@ def describe_wait(job: Job, known: Candidates | None = None) -> str:
     reasons = [
         _describe_placement_wait(job, placement, known) for placement in job.placements.all()
     ]
-    return next((reason for reason in reasons if reason), "next in the queue of its hosts")
+    return next((reason for reason in reasons if reason), "in the queue of its hosts")
 
 
 def _describe_placement_wait(job: Job, placement: Placement, known: Candidates) -> str:
@@ -55,11 +56,17 @@ def _describe_placement_wait(job: Job, placement: Placement, known: Candidates) 
     usable = [host for host in hosts if host.state not in HELD]
     if not usable:
         return _explain_none_usable(placement, hosts)
-    open_now = [host for host in usable if _is_open(host, job.expected_s)]
+    present = [host for host in usable if host.state != HostState.UNREACHABLE]
+    if not present:
+        return _explain_absence(usable)
+    open_now = [host for host in present if _is_open(host, job.expected_s)]
     if not open_now:
-        return f"{_format_names(usable)} closed until the open hours begin"
-    if known.busy(open_now, job) == len(open_now):
-        return f"{_format_names(open_now)} busy with another job"
+        return f"{_format_names(present)} closed until the open hours begin"
+    free = [host for host in open_now if not is_reserved(host)]
+    if not free:
+        return describe_reservation(open_now[0])
+    if known.busy(free, job) == len(free):
+        return f"{_format_names(free)} busy with another job"
     return ""
 
 
@@ -68,6 +75,15 @@ def _explain_none_usable(placement: Placement, hosts: list[Host]) -> str:
         return f"there is no host of {placement.host_selector}"
     host = hosts[0]
     return f"{host.name} is {host.get_state_display().lower()}: {host.message or 'no reason given'}"
+
+
+def _explain_absence(hosts: list[Host]) -> str:
+    """Return since when the host has not answered, and the error of its last probe."""
+    if len(hosts) > 1:
+        return f"none of the {len(hosts)} hosts answers; they are tried again"
+    host = hosts[0]
+    since = f" since {host.unreachable_since:%Y-%m-%d %H:%M} UTC" if host.unreachable_since else ""
+    return f"{host.name} has not answered{since}, and is tried again: {host.message}"
 
 
 def _is_open(host: Host, for_s: float) -> bool:

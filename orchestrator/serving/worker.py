@@ -57,6 +57,9 @@ class Worker(Poller):
             if wait is not None and wait.parking_requested:
                 answer.close()
                 raise ParkedError
+            if not self.alive:
+                # The stop came after gunicorn chose the header, and may be what ended the wait.
+                start_response.__self__.force_close()
             return answer
 
         self.wsgi = parking

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
+from orchestrator.stats.comparison import LARGEST_LOG, as_change
 from orchestrator.stats.summary import compute_t_quantile
 from orchestrator.stats.unpaired import FEWEST_RUNS, compute_welch
 
@@ -38,7 +39,7 @@ class MeanEstimate:
 class Estimate:
     """`low` and `high` bound it at 95 %; these and `tested` are None with too few runs.
 
-    `n` counts the trials.
+    `n` counts the trials. `paired`: a change between values of common blocks; `n` counts these.
     """
 
     value: float
@@ -46,6 +47,7 @@ class Estimate:
     high: float | None
     n: int
     tested: MeanEstimate | None = None
+    paired: bool = False
 
 
 def estimate(runs: Runs, statistic: Statistic) -> Estimate | None:
@@ -80,7 +82,7 @@ def _estimate_mean(runs: Runs) -> Estimate:
     if tested is None:
         return Estimate(value=value, low=None, high=None, n=n)
     reach = _compute_reach(tested)
-    low, high = math.exp(tested.mean - reach), math.exp(tested.mean + reach)
+    low, high = compute_exp(tested.mean - reach), compute_exp(tested.mean + reach)
     return Estimate(value=value, low=min(low, value), high=max(high, value), n=n, tested=tested)
 
 
@@ -115,9 +117,20 @@ def change_against(
     tested = _compare_means(logs, base_logs)
     if not are_means:
         return Estimate(value=change, low=None, high=None, n=n, tested=tested)
-    reach = _compute_reach(tested)
-    low, high = math.expm1(tested.mean - reach), math.expm1(tested.mean + reach)
+    low, high = _bound_change(tested)
     return Estimate(value=change, low=low, high=high, n=n, tested=tested)
+
+
+def bound_change(change: float, tested: MeanEstimate, n: int, *, are_means: bool) -> Estimate:
+    """Return a paired change, given the mean difference of the logs.
+
+    With `are_means` the change is that of this mean, with its 95 % interval; else it is `change`.
+    """
+    if not are_means:
+        return Estimate(value=change, low=None, high=None, n=n, tested=tested, paired=True)
+    low, high = _bound_change(tested)
+    value = as_change(tested.mean)
+    return Estimate(value=value, low=low, high=high, n=n, tested=tested, paired=True)
 
 
 def estimate_difference(
@@ -134,12 +147,22 @@ def estimate_difference(
         return Estimate(value=difference, low=None, high=None, n=n)
     error, degrees = compute_welch(value * logs, base * base_logs)
     tested = MeanEstimate(mean=difference, error=error, degrees=degrees)
-    if not are_means:
-        return Estimate(value=difference, low=None, high=None, n=n, tested=tested)
-    reach = _compute_reach(tested)
-    return Estimate(
-        value=difference, low=difference - reach, high=difference + reach, n=n, tested=tested
-    )
+    return bound_difference(tested, n, are_means=are_means, paired=False)
+
+
+def bound_difference(
+    tested: MeanEstimate, n: int, *, are_means: bool, paired: bool = True
+) -> Estimate:
+    """Return the difference `tested`, with its 95 % interval if it is of means."""
+    mean = tested.mean
+    reach = _compute_reach(tested) if are_means else None
+    low, high = (None, None) if reach is None else (mean - reach, mean + reach)
+    return Estimate(value=mean, low=low, high=high, n=n, tested=tested, paired=paired)
+
+
+def compute_exp(log: float) -> float:
+    """Return e to a power; a bound that no number can hold is a huge one."""
+    return math.exp(min(log, LARGEST_LOG))
 
 
 def _average_logs(runs: Runs) -> NDArray[np.float64] | None:
@@ -170,6 +193,12 @@ def _compare_means(one: NDArray[np.float64], other: NDArray[np.float64]) -> Mean
     """Return the difference of two means (Welch 1947)."""
     error, degrees = compute_welch(one, other)
     return MeanEstimate(mean=float(one.mean() - other.mean()), error=error, degrees=degrees)
+
+
+def _bound_change(tested: MeanEstimate) -> tuple[float, float]:
+    """Return the 95 % interval of a change, given that of the difference of logs."""
+    reach = _compute_reach(tested)
+    return as_change(tested.mean - reach), as_change(tested.mean + reach)
 
 
 def _compute_reach(tested: MeanEstimate) -> float:

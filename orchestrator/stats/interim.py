@@ -12,7 +12,7 @@ INTERIM_BLOCKS = (5, 7, 10, 15, 20)
 _SPENDING = Spending(analyses=len(INTERIM_BLOCKS))
 #: The alphas of one analysis: of a change, and of equivalence. All analyses together detect a
 #: change that does not exist with a probability below 0.04, and call one of just the margin
-#: unimportant with one of about 0.05 (`make bench-detection`, docs/error-rates.md).
+#: unimportant with one below 0.05 (`make bench-detection`, docs/error-rates.md).
 INTERIM_ALPHA = _SPENDING.alpha
 INTERIM_EQUIVALENCE_ALPHA = _SPENDING.equivalence_alpha
 #: Factor for the p value of the last of several analyses when it is compared with others.

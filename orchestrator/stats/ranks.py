@@ -1,17 +1,21 @@
-"""Simultaneous intervals of the ranks of several estimates.
+"""Simultaneous intervals of the ranks of several estimates, and groups of them.
 
-Each pair of estimates is compared by Welch's test, and the p values are corrected by Holm. At 95 %,
-all orders that the intervals claim are true. An estimate without a standard error may have
-any rank.
+Each pair of estimates is compared, and the p values are corrected by Holm. Values of a contest are
+compared in pairs, by their common blocks (`contests`), all others by Welch's test. At 95 %, all
+orders that the intervals and groups claim are true. An estimate without a standard error, and
+without common blocks, may have any rank.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from orchestrator.stats.contests import ContestEntry, PairedMeans, Places, compare_entries
 from orchestrator.stats.estimates import MeanEstimate
 
 #: More estimates are not tested: their number of pairs grows with the square.
@@ -19,6 +23,8 @@ MOST_TESTED = 500
 ALPHA = 0.05
 
 Floats = NDArray[np.float64]
+#: Row i, column j: estimate i is surely before estimate j.
+SurePairs = NDArray[np.bool_]
 
 
 class RankInterval(NamedTuple):
@@ -28,73 +34,135 @@ class RankInterval(NamedTuple):
     worst: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """The intervals of the ranks, and the groups of each estimate, such as "ab".
+
+    Estimates that share no letter are surely in this order.
+    """
+
+    intervals: list[RankInterval]
+    groups: list[str]
+
+
 def compute_rank_intervals(
     means: Sequence[MeanEstimate | None], *, falling: bool
 ) -> list[RankInterval]:
-    """Return the interval of each rank; `means` are in the order of the ranking, the best first.
+    """Return the interval of each rank, as `compute_ranking` without contests."""
+    return compute_ranking(means, [None] * len(means), falling=falling).intervals
 
-    `falling`: the largest is the best. None is an estimate without a standard error. The claims of
-    all intervals together are wrong with a probability of at most 5 % (Holm 1979). Of more than
-    MOST_TESTED means, no order is claimed.
+
+def compute_ranking(
+    means: Sequence[MeanEstimate | None],
+    entries: Sequence[ContestEntry | None],
+    *,
+    falling: bool,
+    alpha: float = ALPHA,
+) -> Ranking:
+    """Return the intervals and groups of estimates in the order of the ranking, the best first.
+
+    `falling`: the largest is the best. A mean of None has no standard error; an entry of None is in
+    no contest. All claims together are wrong with a probability of at most `alpha` (Holm 1979). Of
+    more than MOST_TESTED estimates, no order is claimed.
     """
+    sure = find_sure_pairs(means, entries, falling=falling, alpha=alpha)
+    before, after = sure.sum(axis=0).tolist(), sure.sum(axis=1).tolist()
+    return Ranking(
+        intervals=[
+            RankInterval(best=1 + ahead, worst=len(means) - behind)
+            for ahead, behind in zip(before, after, strict=True)
+        ],
+        groups=_name_groups(sure),
+    )
+
+
+def find_sure_pairs(
+    means: Sequence[MeanEstimate | None],
+    entries: Sequence[ContestEntry | None],
+    *,
+    falling: bool,
+    alpha: float = ALPHA,
+) -> SurePairs:
+    """Return which pairs are surely in the given order; the parameters are those of
+    `compute_ranking`."""
     count = len(means)
-    known = [place for place, each in enumerate(means) if each is not None]
-    before = np.zeros(count, dtype=np.int64)
-    after = np.zeros(count, dtype=np.int64)
-    if 2 <= len(known) <= MOST_TESTED:
-        first, second = _find_sure_pairs(
-            [each for each in means if each is not None], falling=falling
-        )
-        places = np.array(known)
-        # The first of a pair is surely before the second.
-        np.add.at(before, places[second], 1)
-        np.add.at(after, places[first], 1)
-    return [
-        RankInterval(best=1 + ahead, worst=count - behind)
-        for ahead, behind in zip(before.tolist(), after.tolist(), strict=True)
-    ]
-
-
-def _find_sure_pairs(
-    means: Sequence[MeanEstimate], *, falling: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of the pairs whose order is proven, first and second."""
-    first, second = np.triu_indices(len(means), k=1)
+    sure = np.zeros((count, count), dtype=np.bool_)
+    known = [mean or entry for mean, entry in zip(means, entries, strict=True)]
+    if sum(each is not None for each in known) > MOST_TESTED:
+        return sure
+    first, second = np.triu_indices(count, k=1)
+    unpaired, paired = _compare_means(means, first, second), compare_entries(entries, first, second)
     mean, error, degrees = (
-        np.array([getattr(each, name) for each in means], dtype=np.float64)
+        np.where(np.isnan(one), other, one) for one, other in zip(paired, unpaired, strict=True)
+    )
+    tested = np.flatnonzero(~np.isnan(mean))
+    p_values = _compute_p_values(np.abs(mean[tested]), error[tested], degrees[tested])
+    # The tested mean of a median may be in another order than the medians: then nothing is sure.
+    agrees = (mean[tested] > 0) == falling
+    proven = tested[_reject_by_holm(p_values, alpha) & agrees]
+    sure[first[proven], second[proven]] = True
+    return sure
+
+
+def _compare_means(
+    means: Sequence[MeanEstimate | None], first: Places, second: Places
+) -> PairedMeans:
+    """Return the differences of independent means (Welch 1947, Satterthwaite 1946)."""
+    mean, error, degrees = (
+        np.array([np.nan if each is None else getattr(each, name) for each in means])
         for name in ("mean", "error", "degrees")
     )
-    p_values = _test_pairs(
-        np.abs(mean[first] - mean[second]),
-        (error[first], error[second]),
-        (degrees[first], degrees[second]),
-    )
-    # The tested mean of a median may be in another order than the medians: then nothing is sure.
-    agrees = (mean[first] > mean[second]) == falling
-    sure = _reject_by_holm(p_values) & agrees
-    return first[sure], second[sure]
+    one, other = error[first] ** 2, error[second] ** 2
+    both = one + other
+    safe = np.where(both == 0, 1.0, both)
+    share = one / safe
+    spread = share**2 / degrees[first] + (1 - share) ** 2 / degrees[second]
+    together = np.where(both == 0, 1.0, 1 / np.where(both == 0, 1.0, spread))
+    return PairedMeans(mean[first] - mean[second], np.sqrt(both), together)
 
 
-def _test_pairs(
-    distance: Floats, errors: tuple[Floats, Floats], degrees: tuple[Floats, Floats]
-) -> Floats:
-    """Return the two-sided p value of each pair (Welch 1947, Satterthwaite 1946)."""
-    first, second = errors[0] ** 2, errors[1] ** 2
-    both = first + second
-    exact = both == 0
-    safe = np.where(exact, 1.0, both)
-    share = first / safe
-    spread = share**2 / degrees[0] + (1 - share) ** 2 / degrees[1]
-    together = np.where(exact, 1.0, 1 / np.where(exact, 1.0, spread))
-    p_values = 2 * stdtr(together, -distance / np.sqrt(safe))
+def _compute_p_values(distance: Floats, error: Floats, degrees: Floats) -> Floats:
+    """Return two-sided p values; without an error, each distance is real."""
+    exact = error == 0
+    p_values = 2 * stdtr(degrees, -distance / np.where(exact, 1.0, error))
     return np.asarray(np.where(exact, np.where(distance > 0, 0.0, 1.0), p_values))
 
 
-def _reject_by_holm(p_values: Floats) -> NDArray[np.bool_]:
+def _reject_by_holm(p_values: Floats, alpha: float) -> NDArray[np.bool_]:
     order = np.argsort(p_values, kind="stable")
-    limits = ALPHA / np.arange(p_values.size, 0, -1)
+    limits = alpha / np.arange(p_values.size, 0, -1)
     kept = p_values[order] > limits
     rejected = int(kept.argmax()) if kept.any() else p_values.size
     result = np.zeros(p_values.size, dtype=np.bool_)
     result[order[:rejected]] = True
     return result
+
+
+def _name_groups(sure: SurePairs) -> list[str]:
+    """Return the letters of each row. A group reaches from a row to the last that may equal it.
+
+    So rows without a common letter are proven to differ. Groups inside another one are left out.
+    """
+    count = len(sure)
+    groups: list[tuple[int, int]] = []
+    for begin in range(count):
+        end = int(np.flatnonzero(~sure[begin])[-1])
+        if not groups or end > groups[-1][1]:
+            groups.append((begin, end))
+    names: list[list[str]] = [[] for _ in range(count)]
+    for number, (begin, end) in enumerate(groups):
+        for row in range(begin, end + 1):
+            names[row].append(_name_group(number))
+    return [_join_names(each) for each in names]
+
+
+def _name_group(number: int) -> str:
+    """Return a to z, then aa, ab and so on."""
+    rest, letter = divmod(number, len(ascii_lowercase))
+    return (_name_group(rest - 1) if rest else "") + ascii_lowercase[letter]
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return "a", "ab", or "a–d" for more than two; the groups of a row follow each other."""
+    separator = "" if len(names[-1]) == 1 else ", "
+    return f"{names[0]}–{names[-1]}" if len(names) > 2 else separator.join(names)

@@ -27,7 +27,12 @@ from orchestrator.stats.multiple_testing import (
     correct_verdict,
     find_worst_verdict,
 )
-from orchestrator.stats.needed_blocks import DecisionRule, estimate_needed_blocks
+from orchestrator.stats.needed_blocks import (
+    DecisionRule,
+    NeededBlocks,
+    estimate_needed_blocks,
+    find_largest,
+)
 
 #: After this many blocks a screened case continues only if a metric has a p value below this.
 SCREEN_BLOCKS = 7
@@ -60,16 +65,16 @@ class Decision:
 
     `verdict` is the worst of its cells. `cell` is the index of the cell with that verdict, or of
     the cell that prevents a decision; None without cells. `futile`: stopped early, since there is
-    no sign of a change. `needed_blocks`: the total that would probably decide it, as of
-    `estimate_needed_blocks`; None for a decided case and if there is no estimate. `obstacle`: the
-    reason why a case with a verdict is not decided.
+    no sign of a change. `needed`: the total blocks that would probably decide it; None for a
+    decided case and if there is no estimate. `obstacle`: the reason why a case with a verdict is
+    not decided.
     """
 
     decided: bool
     futile: bool
     verdict: Verdict
     cell: int | None
-    needed_blocks: int | None
+    needed: NeededBlocks | None
     obstacle: str = ""
 
 
@@ -93,7 +98,7 @@ def decide_cases(
     """Decide the cases that are analysed now.
 
     `elsewhere`: the newest p values of the other cases of the run; `cells`: the number of cells of
-    the run, including those without a p value yet. Without `estimate`, `needed_blocks` is None: no
+    the run, including those without a p value yet. Without `estimate`, `needed` is None: no
     decision depends on it, and it takes most of the time.
     """
     bound = compute_belief_threshold(
@@ -144,7 +149,7 @@ def _decide(seen: CaseData, bound: float, *, screen: bool, estimate: bool) -> De
         futile=screen and not decided and _is_futile(seen),
         verdict=verdict,
         cell=blocked[0] if blocked else _find_worst_cell(seen.comparisons, verdicts, verdict),
-        needed_blocks=_estimate_needed(seen, obstacles, bound) if estimated else None,
+        needed=_estimate_needed(seen, obstacles, bound) if estimated else None,
         obstacle=obstacle,
     )
 
@@ -186,12 +191,11 @@ def _find_worst_cell(
     return max(places, key=lambda at: abs(cells[at].change or 0.0), default=None)
 
 
-def _estimate_needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
+def _estimate_needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> NeededBlocks | None:
     rule = _build_next_rule(seen.blocks, bound)
     cells = zip(seen.comparisons, obstacles, strict=True)
     needed = estimate_needed_blocks([cell for cell, obstacle in cells if obstacle], rule)
-    known = [each for each in needed if each is not None]
-    return max(*known, seen.blocks + 1) if known else None
+    return find_largest(each for each in needed if each is not None)
 
 
 def _build_next_rule(blocks: int, bound: float) -> DecisionRule:

@@ -10,6 +10,12 @@ from typing import Self
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.transport.base import check_work_dir
 
+_JUMP = re.compile(
+    r"(?P<user>[A-Za-z_][A-Za-z0-9_.-]{0,63})@"
+    r"(?:\[(?P<literal>[0-9A-Fa-f:.]{2,45})\]|(?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,252}))"
+    r"(?::(?P<port>[0-9]{1,5}))?[ \t]+(?P<key>[^\r\n]{1,2000})",
+    re.ASCII,
+)
 _LINE = re.compile(r"([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t].*)?", re.ASCII)
 
 
@@ -53,12 +59,46 @@ class HostKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JumpHost:
+    """A host that connections to another one pass, with its pinned key."""
+
+    user: str
+    host: str
+    port: int
+    host_key: str
+
+    @classmethod
+    def parse(cls, line: str) -> Self:
+        """Parse `user@host:port ssh-ed25519 AAAA…`; the port may be missing.
+
+        Raise InvalidRequestError otherwise, without a field.
+        """
+        match = _JUMP.fullmatch(line.strip())
+        if match is None or not 1 <= int(match["port"] or 22) <= 65_535:
+            raise InvalidRequestError(
+                f"expected a line such as 'user@bastion.example:22 ssh-ed25519 AAAA…', got {line!r}"
+            )
+        return cls(
+            user=match["user"],
+            host=match["literal"] or match["host"],
+            port=int(match["port"] or 22),
+            host_key=HostKey.parse(match["key"]).line,
+        )
+
+    @property
+    def line(self) -> str:
+        return f"{self.user}@{place(self.host, self.port)} {self.host_key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SshAddress:
     """Everything that is needed to log in to a host.
 
     `host_key` is the pinned public key (`ssh-ed25519 AAAA…`). `private_key` is ours as OpenSSH PEM
-    text without passphrase. `work_dir` is absolute or relative to the login's home. `networks`: the
-    networks that the host may be in, see `transport.networks`.
+    text without passphrase, and `certificate` one of it, or empty. `work_dir` is absolute or
+    relative to the login's home. `networks`: the networks that the host may be in, see
+    `transport.networks`. `jumps`: the hosts that the connection passes, in their order; our key
+    logs in to each.
     """
 
     host: str
@@ -66,8 +106,10 @@ class SshAddress:
     user: str
     host_key: str
     private_key: str = field(repr=False)
+    certificate: str = ""
     work_dir: str = ".pitwall"
     networks: tuple[str, ...] = ()
+    jumps: tuple[JumpHost, ...] = ()
 
     def __post_init__(self) -> None:
         check_work_dir(self.work_dir)

@@ -3,6 +3,7 @@
 import re
 import selectors
 import shlex
+import string
 import time
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ from orchestrator.transport.base import Output
 
 _CHUNK_BYTES = 65536
 _MARK = "pitwall-pid"
+#: Characters without a meaning within quotes, in all shells.
+_PLAIN = frozenset(f"{string.ascii_letters}{string.digits} _@%+=:,./;&|<>-".encode())
 _MARK_LINE = re.compile(rb"(?:^|\n)" + _MARK.encode() + rb" (\d+)\n")
 
 
@@ -31,13 +34,27 @@ def build_command_line(argv: Sequence[str], work_dir: str, *, reads: bool = Fals
     script = (
         f'cd {shlex.quote(work_dir)} && echo "{_MARK} $$" && {shlex.join(argv)}{source}; exit $?'
     )
-    return f"exec /bin/sh -c {shlex.quote(script)}"
+    return _wrap(script)
 
 
 def stop_line(group: int) -> str:
     """Return the line that ends a process group: SIGTERM, and SIGKILL a second later."""
     stop = f"kill -TERM -{group}; sleep 1; kill -KILL -{group}"
-    return f"exec /bin/sh -c {shlex.quote(stop)}"
+    return _wrap(stop)
+
+
+def _wrap(script: str) -> str:
+    """Return the line that runs a script of /bin/sh, for any login shell.
+
+    Shells differ in what a quote, a backslash, an exclamation mark and a new line mean within
+    quotes (csh, fish). So the line has none of the script's: they are sent as octal numbers.
+    """
+    plain = "".join(map(_encode, script.encode()))
+    return f'exec /bin/sh -c \'eval "$(printf %b "{plain}")"\''
+
+
+def _encode(byte: int) -> str:
+    return chr(byte) if byte in _PLAIN else f"\\0{byte:03o}"
 
 
 def split_mark(stdout: bytes) -> tuple[int | None, bytes]:

@@ -42,6 +42,28 @@ def check_literal(host: str, networks: Sequence[str]) -> None:
     _check(host, address, networks)
 
 
+def check_behind_jump(host: str, networks: Sequence[str]) -> None:
+    """Raise ForbiddenHostError for an address behind a jump host where hosts must not be.
+
+    The jump host resolves names, as in OpenSSH. So only addresses are allowed if `networks`
+    restricts them.
+    """
+    check_literal(host, networks)
+    if networks and not is_ip_address(host):
+        raise ForbiddenHostError(
+            f"behind a jump host, give the IP address of {host}: the networks of hosts are "
+            "restricted (PITWALL_HOST_NETWORKS), and the jump host would resolve the name."
+        )
+
+
+def is_ip_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _resolve_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
     """Return all addresses of the host; each must be permitted."""
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

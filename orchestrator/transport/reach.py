@@ -1,12 +1,15 @@
 """Find out whether an SSH server answers at an address, and if not, why."""
 
+import contextlib
 import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import UnreachableError
-from orchestrator.transport.address import place
+from orchestrator.transport.address import JumpHost, place
+from orchestrator.transport.connection import open_socket
+from orchestrator.transport.metered import MeteredSocket
 from orchestrator.transport.networks import connect_to_host
 
 #: RFC 4253: other lines may come before the one with the version.
@@ -39,14 +42,28 @@ class ReachedAddress:
 
 
 def reach_ssh_server(
-    host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()
+    host: str,
+    port: int,
+    timeout_s: float,
+    *,
+    networks: Sequence[str] = (),
+    jumps: Sequence[JumpHost] = (),
+    private_key: str = "",
+    certificate: str = "",
 ) -> ReachedAddress:
     """Return the SSH server that answers there, or raise one of the errors above.
 
-    Raise ForbiddenHostError if hosts must not be there: see `transport.networks`.
+    Raise ForbiddenHostError if hosts must not be there: see `transport.networks`. With `jumps`,
+    also raise the errors of `transport.connection`; `private_key` logs in to them, with its
+    `certificate` if there is one.
     """
     where = place(host, port)
     deadline = time.monotonic() + timeout_s
+    if jumps:
+        tunnel = open_socket(host, port, timeout_s, networks, jumps, private_key, certificate)
+        with contextlib.closing(tunnel):
+            server = _read_banner(tunnel, where, time.monotonic() + timeout_s)
+        return ReachedAddress(ip=host, server=server)
     try:
         with connect_to_host(host, port, timeout_s=timeout_s, networks=networks) as sock:
             return ReachedAddress(
@@ -64,7 +81,7 @@ def reach_ssh_server(
         raise NoAnswerError(f"{where} cannot be reached: {_describe_error(error)}.") from error
 
 
-def _read_banner(sock: socket.socket, where: str, deadline: float) -> str:
+def _read_banner(sock: socket.socket | MeteredSocket, where: str, deadline: float) -> str:
     received = b""
     while len(received) < _MOST_BYTES:
         for line in received.split(b"\n")[:-1][:_MOST_LINES]:

@@ -54,9 +54,12 @@ _GROUPS: tuple[tuple[Section, ...], ...] = (
         Section(
             name="runs",
             title="Runs",
-            prefixes=("run", "trial", "validity", "schedule", "backfill", "import", "build-log"),
+            prefixes=(
+                "run", "queue", "trial", "validity", "schedule", "backfill", "import", "build-log",
+            ),
             tabs=(
                 ("runs", "Runs"),
+                ("queue", "Queue"),
                 ("schedules", "Schedules"),
                 ("backfills", "Backfills"),
                 ("imports", "Imports"),

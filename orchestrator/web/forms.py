@@ -1,7 +1,7 @@
 """Base class of forms: they check the syntax of the input, and the services check its meaning."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
@@ -13,6 +13,7 @@ from orchestrator.core.errors import ConflictError, HostError, InvalidRequestErr
 
 #: Errors that a form shows at its fields; all others become an error page.
 FORM_ERRORS = (InvalidRequestError, ConflictError, HostError)
+T = TypeVar("T")
 
 
 class TeamForm(forms.Form):
@@ -38,6 +39,29 @@ class TeamForm(forms.Form):
         # At its own field, a message need not name it.
         message = str(error).removeprefix(f"{place}: ")
         self.add_error(place or NON_FIELD_ERRORS, message)
+
+    def create(self, make: Callable[[], T], default: str | None = None) -> T | None:
+        """Return what the service `make` returns, which is not None.
+
+        None if the form is not valid, or the service has an error. The form shows them; those of
+        the service without a field at `default`.
+        """
+        if not self.is_valid():
+            return None
+        try:
+            return make()
+        except FORM_ERRORS as error:
+            self.show_error(error, default)
+            return None
+
+    def submit(self, save: Callable[[], object], default: str | None = None) -> bool:
+        """Call the service `save` as `create` does; False if it or the form has errors."""
+
+        def call() -> bool:
+            save()
+            return True
+
+        return bool(self.create(call, default))
 
     def _field(self, name: str) -> Any:
         return self.fields[name]

@@ -14,11 +14,20 @@ _DEEPER = 1
 def as_html(text: str) -> SafeString:
     """Return the HTML without the title, since the page has one. Wide tables scroll."""
     tokens = parse(text)
-    if tokens and tokens[0].tag == "h1":
-        tokens = tokens[3:]
+    return _render_below(tokens[3:] if tokens and tokens[0].tag == "h1" else tokens, _DEEPER)
+
+
+def as_section(text: str) -> SafeString:
+    """Return the HTML of a text that is a part of a page; its highest headings are h2."""
+    tokens = parse(text)
+    levels = [int(token.tag[1:]) for token in tokens if token.type == "heading_open"]
+    return _render_below(tokens, 2 - min(levels, default=2))
+
+
+def _render_below(tokens: Sequence[Token], deeper: int) -> SafeString:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1:]) + _DEEPER)}"
+            token.tag = f"h{min(6, int(token.tag[1:]) + deeper)}"
     return render(tokens)
 
 

@@ -5,7 +5,8 @@ the estimated number of blocks, repeated runs, and false claims by the order of 
 between runs or builds. It also measures bisections with noise between builds, estimates near
 saturation, and capacity searches. The part `runs` measures whole runs of many cases, from their
 blocks to the headline. The part `watching` measures golden runs, confirmation runs, bisections of
-several culprits, and points of unequal precision.
+several culprits, and points of unequal precision. The part `contests` measures rank groups, and
+paired intervals of reports.
 
 `make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
 result, `ARGS="--only runs"` for one part. Needs no database. All generated data have a fixed seed.

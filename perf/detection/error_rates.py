@@ -72,7 +72,8 @@ def _plan_doubled(result: Comparison, rule: DecisionRule) -> int:
 
 def _plan_needed(result: Comparison, rule: DecisionRule) -> int:
     (needed,) = estimate_needed_blocks([result], rule)
-    return min(MOST_BLOCKS, (needed or 0) - result.blocks)
+    assert needed is not None
+    return min(MOST_BLOCKS, needed.count_further(result.blocks).probable)
 
 
 #: The blocks of the next run: five each, the number of the present ones, and the estimated number.

@@ -41,17 +41,18 @@ class Extent:
     searches: int
     unequal: int
     capacity_searches: int
+    boards: int
 
 
 FULL = Extent(
     planted=600, quiet=1000, steps=150, timed=9, comparisons=600, inconclusive=25,
     repeated=600, powers=500, builds=3000, runs=1000, golden_hosts=10, golden_years=10,
-    confirmations=500, searches=500, unequal=1000, capacity_searches=400,
+    confirmations=500, searches=500, unequal=1000, capacity_searches=400, boards=1000,
 )  # fmt: skip
 SHORT = Extent(
     planted=20, quiet=20, steps=10, timed=3, comparisons=20, inconclusive=1,
     repeated=10, powers=10, builds=20, runs=3, golden_hosts=1, golden_years=1,
-    confirmations=5, searches=5, unequal=10, capacity_searches=5,
+    confirmations=5, searches=5, unequal=10, capacity_searches=5, boards=2,
 )  # fmt: skip
 
 

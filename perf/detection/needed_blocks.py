@@ -1,8 +1,8 @@
 """The estimated number of blocks that decides a comparison, next to the number really needed.
 
-A comparison with some blocks is inconclusive. Its continuations are simulated. The number really
-needed is the smallest total that decides four in five of them. They have either the change and the
-noise that the present blocks show, or the true ones, which the estimate cannot know.
+A comparison with some blocks is inconclusive. Its continuations are simulated, with the true change
+and noise, which the estimate cannot know. The number really needed is the smallest total that
+decides four in five of them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from scipy.special import stdtrit
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.needed_blocks import (
-    EVEN_ODDS,
     DecisionRule,
+    NeededBlocks,
     estimate_needed_blocks,
-    is_out_of_reach,
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import MOST_BLOCKS, POWER, compute_block_sigma
@@ -42,62 +41,65 @@ _ATTEMPTS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NeededBlocks:
+class NeededBlockErrors:
     """Shares of inconclusive comparisons with `present` blocks.
 
-    `as_measured`: the estimated total is within FACTOR of the number really needed with the change
-    and the noise that the blocks show. `right`: the same with the true ones; the others are too
-    `low` or too `high`. `decided`: true continuations that are decided with the estimated number,
-    and `decided_even` with the number for even odds. `out_of_reach`: estimates above what a run
-    may have.
+    `covered`: the number really needed is within the range. `open_ranges`: ranges without an upper
+    end, because it is above what a run may have; `width`: the median of largest / smallest total of
+    the others. `right`: the estimate is within FACTOR of the number really needed; the others are
+    too `low` or too `high`. `decided`: continuations that are decided with the estimated number.
+    `out_of_reach`: estimates above what a run may have.
     """
 
     present: int
     comparisons: int
-    as_measured: float
+    covered: float
+    open_ranges: float
+    width: float
     right: float
     low: float
     high: float
     decided: float
-    decided_even: float
     out_of_reach: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """Ratios of the estimate to the number really needed, as measured and in truth."""
+    """`ratio`: of the estimate to the number really needed. `width`: infinite for open ranges."""
 
-    measured: float
-    true: float
+    ratio: float
+    covered: bool
+    width: float
     decided: float
-    decided_even: float | None
     out_of_reach: bool
 
 
-def measure_needed_blocks(number: int, seed: int) -> list[NeededBlocks]:
-    """Return the shares for each number of blocks.
+def measure_needed_blocks(
+    number: int, seed: int, presents: Sequence[int] = PRESENT
+) -> list[NeededBlockErrors]:
+    """Return the shares for each number of present blocks.
 
     They are of `number` inconclusive comparisons of each rule, noise and effect that leaves so
     many of 2,000 open.
     """
     rng = np.random.default_rng([seed, 10])
-    return [_summarise(present, list(_simulate(rng, number, present))) for present in PRESENT]
+    return [_summarise(present, list(_simulate(rng, number, present))) for present in presents]
 
 
-def _summarise(present: int, estimates: Sequence[_Estimate]) -> NeededBlocks:
-    measured = np.array([each.measured for each in estimates])
-    true = np.array([each.true for each in estimates])
-    return NeededBlocks(
+def _summarise(present: int, estimates: Sequence[_Estimate]) -> NeededBlockErrors:
+    ratios = np.array([each.ratio for each in estimates])
+    widths = np.array([each.width for each in estimates])
+    bounded = widths[np.isfinite(widths)]
+    return NeededBlockErrors(
         present=present,
         comparisons=len(estimates),
-        as_measured=float((np.abs(np.log(measured)) <= math.log(FACTOR)).mean()),
-        right=float((np.abs(np.log(true)) <= math.log(FACTOR)).mean()),
-        low=float((true < 1 / FACTOR).mean()),
-        high=float((true > FACTOR).mean()),
+        covered=float(np.mean([each.covered for each in estimates])),
+        open_ranges=1 - bounded.size / widths.size,
+        width=float(np.median(bounded)) if bounded.size else 1.0,
+        right=float((np.abs(np.log(ratios)) <= math.log(FACTOR)).mean()),
+        low=float((ratios < 1 / FACTOR).mean()),
+        high=float((ratios > FACTOR).mean()),
         decided=float(np.mean([each.decided for each in estimates if not each.out_of_reach])),
-        decided_even=float(
-            np.mean([each.decided_even for each in estimates if each.decided_even is not None])
-        ),
         out_of_reach=float(np.mean([each.out_of_reach for each in estimates])),
     )
 
@@ -109,24 +111,26 @@ def _simulate(rng: np.random.Generator, number: int, present: int) -> Iterator[_
         open_ = differences[~find_decided(differences, rule)[:, -1]][:number]
         if len(open_) < number:
             continue
-        comparisons = [_compare(each) for each in open_]
-        needed = estimate_needed_blocks(comparisons, rule)
-        even = estimate_needed_blocks(comparisons, rule, EVEN_ODDS)
-        for each, comparison, total, fewer in zip(open_, comparisons, needed, even, strict=True):
-            assert total is not None
-            assert fewer is not None
-            seen = _continue(rng, each, float(each.mean()), float(each.std(ddof=1)), rule)
-            true = _continue(rng, each, mean, sigma, rule)
-            out_of_reach = is_out_of_reach(comparison, total)
-            yield _Estimate(
-                measured=_compute_ratio(present, total, seen, out_of_reach=out_of_reach),
-                true=_compute_ratio(present, total, true, out_of_reach=out_of_reach),
-                decided=float(true[total - present - 1]),
-                decided_even=None
-                if is_out_of_reach(comparison, fewer)
-                else float(true[fewer - present - 1]),
-                out_of_reach=out_of_reach,
-            )
+        needed = estimate_needed_blocks([_compare(each) for each in open_], rule)
+        for each, blocks in zip(open_, needed, strict=True):
+            assert blocks is not None
+            yield _judge_estimate(present, blocks, _continue(rng, each, mean, sigma, rule))
+
+
+def _judge_estimate(present: int, needed: NeededBlocks, shares: Floats) -> _Estimate:
+    """`shares` of the continuations are decided with one, two, … further blocks."""
+    enough = np.flatnonzero(shares >= POWER)
+    really = present + 1 + (int(enough[0]) if enough.size else len(shares))
+    further = needed.count_further(present)
+    out_of_reach, is_open = further.in_reach is None, further.range[1] is None
+    return _Estimate(
+        # "More than a run may have" is right for all numbers above it.
+        ratio=1.0 if out_of_reach and really >= needed.probable else needed.probable / really,
+        covered=needed.least <= really and (is_open or really <= needed.most),
+        width=math.inf if is_open else needed.most / needed.least,
+        decided=float(shares[needed.probable - present - 1]),
+        out_of_reach=out_of_reach,
+    )
 
 
 def _compare(differences: Floats) -> Comparison:
@@ -151,13 +155,6 @@ def _continue(
     further = rng.normal(mean, sigma, (CONTINUATIONS, more))
     whole = np.concatenate([np.tile(present, (CONTINUATIONS, 1)), further], axis=1)
     return np.asarray(find_decided(whole, rule)[:, present.size :].mean(axis=0))
-
-
-def _compute_ratio(present: int, total: int, shares: Floats, *, out_of_reach: bool) -> float:
-    enough = np.flatnonzero(shares >= POWER)
-    really = present + 1 + (int(enough[0]) if enough.size else len(shares))
-    # "More than a run may have" is right for all numbers above it.
-    return 1.0 if out_of_reach and really >= total else total / really
 
 
 def find_decided(

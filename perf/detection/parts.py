@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perf.detection import run_summary, summary, watching
+from perf.detection import contests, run_summary, summary, watching
 from perf.detection.build_noise import measure_build_errors
 from perf.detection.capacity import measure_capacity_errors
 from perf.detection.comparisons import comparisons
@@ -80,6 +80,15 @@ def _measure_watching(extent: Extent, seed: int) -> PartResult:
     )
 
 
+def _measure_contests(extent: Extent, seed: int) -> PartResult:
+    data = contests.measure_contests(extent, seed)
+    return PartResult(
+        measured=contests.measured(data),
+        details=contests.details(data),
+        text=contests.text(data),
+    )
+
+
 def _measure_runs(extent: Extent, seed: int) -> PartResult:
     data = run_summary.measure_runs(extent.runs, seed)
     return PartResult(
@@ -92,5 +101,6 @@ def _measure_runs(extent: Extent, seed: int) -> PartResult:
 PARTS: Mapping[str, Part] = {
     "changes": Part(wanted=summary.WANTED, measure=_measure_changes),
     "watching": Part(wanted=watching.WANTED, measure=_measure_watching),
+    "contests": Part(wanted=contests.WANTED, measure=_measure_contests),
     "runs": Part(wanted=run_summary.RUNS_WANTED, measure=_measure_runs),
 }

@@ -32,18 +32,24 @@ _UNIMPORTANT = (Verdict.TRIVIAL, Verdict.EQUIVALENT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A kind of run; `metrics` is a key of `simulated_trials.METRICS`."""
+    """A kind of run; `metrics` is a key of `simulated_trials.METRICS`.
+
+    `weight`: its number of runs, relative to others with or without a change. `compared`: the
+    alternatives get its trials.
+    """
 
     variation: Variation
     cases: int = 20
     metrics: str = "3"
     ending: Ending = "decided"
     change: PlantedChange = field(default_factory=PlantedChange)
+    weight: float = 1.0
+    compared: bool = True
 
     @property
     def with_alternatives(self) -> bool:
         """Return whether the alternatives get its trials; for other endings they are the same."""
-        return self.ending in ("decided", "one run a side")
+        return self.compared and self.ending in ("decided", "one run a side")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

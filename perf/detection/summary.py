@@ -13,7 +13,7 @@ from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.error_rates import RERUNS, ErrorRates
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
 from perf.detection.false_claims import FalseClaims, OrderClaims, RunClaims
-from perf.detection.needed_blocks import FACTOR, NeededBlocks
+from perf.detection.needed_blocks import FACTOR, NeededBlockErrors
 from perf.detection.power import Power
 from perf.detection.saturation import SaturationErrors
 from perf.detection.scores import TOLERANCE, Score
@@ -36,13 +36,12 @@ WANTED: dict[str, Requirement | None] = {
     "comparisons_that_see_a_change_without_one": Requirement(relation="<=", limit=0.05),
     "comparisons_that_call_the_margin_unimportant": Requirement(relation="<=", limit=0.05),
     "comparisons_that_find_5_percent_at_2_percent_noise": Requirement(relation=">=", limit=0.95),
-    "needed_blocks_right_for_the_measured_change_and_noise": None,
+    "ranges_that_contain_the_needed_blocks": Requirement(relation=">=", limit=0.8),
     "needed_blocks_right_for_the_true_ones_after_5_blocks": None,
     "needed_blocks_right_for_the_true_ones_after_20_blocks": None,
     "comparisons_that_the_needed_blocks_decide": Requirement(relation=">=", limit=0.7),
     "comparisons_that_claim_a_change_by_the_order": Requirement(relation="<=", limit=0.05),
     "comparisons_that_claim_a_change_by_the_run": Requirement(relation="<=", limit=0.05),
-    "comparisons_that_the_blocks_for_even_odds_decide": Requirement(relation=">=", limit=0.4),
     "repeated_runs_that_claim_a_change_without_one": Requirement(relation="<=", limit=0.05),
     "repeated_runs_that_call_the_margin_unimportant": Requirement(relation="<=", limit=0.05),
     "detectable_changes_reported_at_least": Requirement(relation=">=", limit=0.75),
@@ -68,7 +67,7 @@ class Measurements:
 
     results: Mapping[str, Result]
     comparisons: Sequence[Comparisons]
-    needed: Sequence[NeededBlocks]
+    needed: Sequence[NeededBlockErrors]
     claims: FalseClaims
     errors: ErrorRates
     power: Power
@@ -102,9 +101,7 @@ def measured(data: Measurements) -> dict[str, float]:
         "comparisons_that_find_5_percent_at_2_percent_noise": next(
             each.regressed for each in data.comparisons if (each.noise, each.effect) == (0.02, 0.05)
         ),
-        "needed_blocks_right_for_the_measured_change_and_noise": min(
-            each.as_measured for each in data.needed
-        ),
+        "ranges_that_contain_the_needed_blocks": min(each.covered for each in data.needed),
         "needed_blocks_right_for_the_true_ones_after_5_blocks": data.needed[0].right,
         "needed_blocks_right_for_the_true_ones_after_20_blocks": data.needed[-1].right,
         "comparisons_that_the_needed_blocks_decide": min(each.decided for each in data.needed),
@@ -113,9 +110,6 @@ def measured(data: Measurements) -> dict[str, float]:
         ),
         "comparisons_that_claim_a_change_by_the_run": max(
             each.claimed for each in data.claims.runs
-        ),
-        "comparisons_that_the_blocks_for_even_odds_decide": min(
-            each.decided_even for each in data.needed
         ),
         "repeated_runs_that_claim_a_change_without_one": max(data.errors.claimed.values()),
         "repeated_runs_that_call_the_margin_unimportant": max(data.errors.proven.values()),
@@ -303,22 +297,17 @@ def _comparisons(comparisons: Sequence[Comparisons]) -> str:
     return table(head, rows)
 
 
-def _needed(many: Sequence[NeededBlocks]) -> str:
+def _needed(many: Sequence[NeededBlockErrors]) -> str:
     rows = [
         (
             str(each.present),
             str(each.comparisons),
+            f"{each.covered:.1%}",
+            f"{each.open_ranges:.1%}",
+            f"{each.width:.1f}",
             *(
                 f"{share:.1%}"
-                for share in (
-                    each.as_measured,
-                    each.right,
-                    each.low,
-                    each.high,
-                    each.decided,
-                    each.decided_even,
-                    each.out_of_reach,
-                )
+                for share in (each.right, each.low, each.high, each.decided, each.out_of_reach)
             ),
         )
         for each in many
@@ -326,12 +315,13 @@ def _needed(many: Sequence[NeededBlocks]) -> str:
     head = (
         f"Needed blocks, within a factor of {FACTOR}: present blocks",
         "inconclusive",
-        "right as measured",
-        "right in truth",
+        "in the range",
+        "open ranges",
+        "width of others",
+        "right",
         "too low",
         "too high",
         "decided with them",
-        "decided with even odds",
         "out of reach",
     )
     return table(head, rows)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
 from devstack.demo_client import Client
-from perf.dispatch import summary
+from perf.dispatch import fleet_summary, summary
 from perf.dispatch.alternatives import Alternative, Alternatives
-from perf.dispatch.extent import FULL, SHORT, Extent
+from perf.dispatch.extent import FULL, FULL_FLEET, SHORT, SHORT_FLEET, Extent
+from perf.dispatch.large_fleet import measure_fleet
 from perf.dispatch.latency import latency
 from perf.dispatch.matrix import measure_matrix
+from perf.dispatch.options import PARTS, Options, parse
 from perf.dispatch.pitwall import Queue
 from perf.dispatch.summary import PITWALL, WANTED, Candidate, Measurements
 from perf.dispatch.throughput import Throughput
 from perf.dispatch.workload import Form, Work
 from perf.harness.machine import describe_machine
-from perf.harness.report import judge_requirements, keep
+from perf.harness.report import Requirement, judge_requirements, keep
 from perf.harness.repositories import build_server_repository
 from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
 from perf.harness.service_cpu import Services
@@ -142,27 +145,63 @@ class Bench:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResult:
+    """The values of a part with their limits, a table, and what else is kept."""
+
+    measured: dict[str, float]
+    wanted: dict[str, Requirement | None]
+    table: str
+    more: dict[str, Any]
+
+
 def main() -> None:
     options = parse()
-    came_from = describe_machine()
-    began = time.monotonic()
+    results: dict[str, PartResult] = {}
+    for part in options.parts:
+        came_from = describe_machine()
+        began = time.monotonic()
+        result = results[part] = _MEASURES[part](options)
+        print(f"\n{result.table}\n\n{part}: {time.monotonic() - began:.0f} s in all\n")
+        if options.keep:
+            answer = judge_requirements(PARTS[part], result.measured, result.wanted)
+            more = {"machine": came_from, **result.more}
+            print(f"kept in {keep(PARTS[part], {**answer, **more})}")
+    measured = {key: value for each in results.values() for key, value in each.measured.items()}
+    wanted = {key: want for each in results.values() for key, want in each.wanted.items()}
+    print(json.dumps(judge_requirements(NAME, measured, wanted)))
+
+
+def measure_jobs(options: Options) -> PartResult:
+    """Compare jobs with those of the alternatives."""
     with ready_bench(SHORT if options.short else FULL) as bench:
         bench.run()
     data = bench.measurements
-    answer = judge_requirements(NAME, summary.measured(data), WANTED)
-    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
-    if options.keep:
-        versions = {alternative.name: alternative.version for alternative in bench.alternatives}
-        more = {"machine": came_from, "versions": versions, "details": summary.details(data)}
-        print(f"kept in {keep(NAME, {**answer, **more})}")
-    print(json.dumps(answer))
+    versions = {alternative.name: alternative.version for alternative in bench.alternatives}
+    return PartResult(
+        measured=summary.measured(data),
+        wanted=WANTED,
+        table=summary.text(data),
+        more={"versions": versions, "details": summary.details(data)},
+    )
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m perf.dispatch")
-    parser.add_argument("--short", action="store_true", help="only check that it works")
-    parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
-    return parser.parse_args()
+def measure_simulated_fleet(options: Options) -> PartResult:
+    """Measure what Pitwall uses with many hosts."""
+    extent = SHORT_FLEET if options.short else FULL_FLEET
+    result = measure_fleet(replace(extent, hosts=options.hosts or extent.hosts))
+    return PartResult(
+        measured=fleet_summary.get_measured(result),
+        wanted=fleet_summary.WANTED,
+        table=fleet_summary.format_table(result),
+        more={"details": fleet_summary.list_details(result)},
+    )
+
+
+_MEASURES: Mapping[str, Callable[[Options], PartResult]] = {
+    "jobs": measure_jobs,
+    "fleet": measure_simulated_fleet,
+}
 
 
 @contextmanager

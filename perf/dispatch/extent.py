@@ -47,3 +47,19 @@ SHORT = Extent(
     trial_s=0.8,
     warmup_s=0.2,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetExtent:
+    """`window_s`: how long the services are measured in each state of the fleet.
+
+    Each job is in a phase of `quiet_s`, and then in the next one.
+    """
+
+    hosts: int
+    window_s: float
+    quiet_s: float
+
+
+FULL_FLEET = FleetExtent(hosts=1000, window_s=40, quiet_s=60)
+SHORT_FLEET = FleetExtent(hosts=4, window_s=3, quiet_s=2)

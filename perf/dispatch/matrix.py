@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agents.hostagent.platform.placement import Share, place
+from agents.hostagent.platform.system import read_topology
 from devstack.demo_client import Client
 from perf.dispatch.run_client import ask, finished, read_end_time
 from perf.harness.ssh_hosts import PYTHON, SshHost
@@ -79,8 +81,9 @@ def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
         "out": str(out / "tool.json"),
         "rows": str(out / f"{trial['id']}.sqlite"),
     }
-    server = _pinned(trial["server"]["argv"], trial["server"]["limits"], words)
-    loads = [_pinned(load["argv"], trial["tool"]["limits"], words) for load in trial["loads"]]
+    cpus = _place(trial)
+    server = _pinned(trial["server"]["argv"], cpus["server"], words)
+    loads = [_pinned(load["argv"], cpus["tool"], words) for load in trial["loads"]]
     return TRIAL.format(
         tree=shlex.quote(str(root / trial["tree"] / "tree")),
         server=server,
@@ -90,14 +93,22 @@ def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
     )
 
 
-def _pinned(argv: Sequence[str], limits: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _place(trial: Mapping[str, Any]) -> Mapping[str, tuple[int, ...] | None]:
+    """Return the CPUs that the agent of this machine gives to server and load tool."""
+    topology = read_topology()
+    assert topology is not None
+    shares = [Share(**share) for share in trial["shares"][trial["server"]["on"]]]
+    return place(topology, shares).cpus
+
+
+def _pinned(argv: Sequence[str], cpus: tuple[int, ...] | None, words: Mapping[str, str]) -> str:
     filled = []
     for word in argv:
         for name, value in words.items():
             word = word.replace(f"{{{name}}}", value)
         filled.append(word)
-    if limits.get("cpus"):
-        filled = ["taskset", "-c", ",".join(map(str, limits["cpus"])), *filled]
+    if cpus:
+        filled = ["taskset", "-c", ",".join(map(str, cpus)), *filled]
     return shlex.join(filled)
 
 

@@ -48,11 +48,12 @@ class Account:
     token: str
 
 
-def make_account() -> Account:
-    team = create_team(slug="bench", name="Bench")
-    user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
+def make_account(name: str = "bench") -> Account:
+    """Create a team with one user, both of this name."""
+    team = create_team(slug=name, name=name.title())
+    user = create_user(username=name, password=new_hex(), team=team, role=Role.OWNER)
     member = load_member(user)
-    return Account(member=member, token=create_token(member=member, name="bench").secret)
+    return Account(member=member, token=create_token(member=member, name=name).secret)
 
 
 def add_fleet(member: Member, fleet: Fleet) -> None:

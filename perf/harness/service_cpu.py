@@ -11,21 +11,24 @@ from perf.harness.processes import list_children, sum_tree_cpu_s
 SIGNS = {
     "web": ("gunicorn",),
     "worker": ("celery", "worker"),
-    "fetcher": ("orchestrator.config.fetch_worker",),
+    "background": ("orchestrator.config.background_worker",),
     "beat": ("celery", "beat"),
     "PostgreSQL": ("postgres",),
     "Redis": ("-server",),
 }
 #: These count as the controller's CPU time; the alternatives have no equivalent of the others.
-CONTROLLER = ("worker", "fetcher", "beat")
+CONTROLLER = ("worker", "background", "beat")
 
 
 class Services:
-    """The services below the process that started them; external ones are not included."""
+    """The services below the process that started them; external ones are not included.
+
+    `pids`: the main process of each.
+    """
 
     def __init__(self, stack_pid: int) -> None:
         children = list_children(stack_pid)
-        self._pids = {
+        self.pids = {
             name: pid
             for name, signs in SIGNS.items()
             for pid, line in children.items()
@@ -34,7 +37,7 @@ class Services:
 
     def cpu_s(self) -> dict[str, float]:
         """Return the CPU seconds so far, including ended processes below a service."""
-        return {name: sum_tree_cpu_s(pid) for name, pid in self._pids.items()}
+        return {name: sum_tree_cpu_s(pid) for name, pid in self.pids.items()}
 
     def idle(self, seconds: float) -> dict[str, float]:
         """Return the CPU seconds per second of each service while nothing is to be done."""

@@ -51,14 +51,28 @@ def start_sshd(
     for _ in range(_STARTS):
         port = _free_port()
         write_sshd_files(folder, host_keys, client, address="127.0.0.1", port=port)
-        process = subprocess.Popen(
-            build_sshd_command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
+        process = _spawn(folder)
         if _answers(process, port):
             return process, port
         process.kill()
         process.wait()
     raise RuntimeError(f"sshd did not start: {(folder / 'log').read_text()[-1000:]}")
+
+
+def restart_sshd(folder: Path, port: int) -> subprocess.Popen[bytes]:
+    """Return the process of the same server again, after its end. Raise RuntimeError as above."""
+    process = _spawn(folder)
+    if _answers(process, port):
+        return process
+    process.kill()
+    process.wait()
+    raise RuntimeError(f"sshd did not start again: {(folder / 'log').read_text()[-1000:]}")
+
+
+def _spawn(folder: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        build_sshd_command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
 
 
 def write_sshd_files(

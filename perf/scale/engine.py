@@ -16,6 +16,7 @@ import numpy as np
 from django.db.models import F
 from numpy.typing import NDArray
 
+from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.measurements.comparability import hash_block
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial, Variant
@@ -103,6 +104,7 @@ def columns() -> list[str]:
 
 def _run(catalog: Catalog, part: Part, place: int) -> Run:
     return Run(
+        waits_until=utc_now() + timedelta(days=7),
         team=catalog.member.team,
         definition=part.definition,
         trigger="api",

@@ -22,7 +22,10 @@ from django.db import connection
 from django.test import Client
 from psycopg import sql
 
+from orchestrator.comparisons.verdict_cache import store_verdicts
 from orchestrator.reports.saved_reports import save_report
+from orchestrator.runs.models import Run
+from orchestrator.runs.states import RUN_ENDED
 from perf.scale.catalog import Catalog, Part, make_catalog
 from perf.scale.copy_rows import HEAD, POINT_COLUMNS, READING_COLUMNS, TAIL, Maker
 from perf.scale.engine import Runs, columns, make_runs, trial_lines
@@ -30,6 +33,8 @@ from perf.scale.extent import FULL, METRICS, SHORT, Size
 
 #: Pairs of this many commits are compared.
 MOST_COMMITS = 400
+#: More runs of a project than its pages list.
+JUDGED_RUNS = 20
 READINGS, POINTS, TRIALS = "results_reading", "results_point", "runs_trial"
 
 REPORT = """\
@@ -91,7 +96,19 @@ def fill(size: Size) -> Dataset:
         with timed(seconds, "vacuum"):
             direct.execute("VACUUM ANALYZE")
             direct.execute("CHECKPOINT")
+    with timed(seconds, "verdicts"):
+        for part in catalog.parts:
+            store_newest_verdicts(part)
     return build_dataset(catalog, seconds)
+
+
+def store_newest_verdicts(part: Part) -> None:
+    """Store the verdicts of the newest runs of a project, as the engine does when a run ends."""
+    runs = Run.objects.filter(definition__benchmark=part.benchmark, state__in=RUN_ENDED)
+    related = runs.select_related("team", "definition__benchmark__project__team")
+    newest = related.prefetch_related("variants__commit").order_by("-created_at")
+    for run in newest[:JUDGED_RUNS]:
+        store_verdicts(run)
 
 
 def superuser() -> str:

@@ -17,14 +17,15 @@ from perf.scale.loading import Dataset
 BARE = Request(path="/")
 #: Number of addresses for the measurement of repeated requests.
 AGAIN = 2
+#: One of so many requests is also sent by one client alone.
+ALONE_SHARE = 4
 
 
 @dataclass(slots=True, kw_only=True)
 class Cost:
     """The cost of one page: seconds in the server and at the client, request by request.
 
-    Medians are those of the client, because the same clients request the bare view. The limit on
-    slow requests applies to the server's time.
+    Medians are those of the client, because the same clients request the bare view.
     """
 
     served_s: list[float] = field(default_factory=list)
@@ -47,10 +48,15 @@ class Cost:
 
 @dataclass(slots=True, kw_only=True)
 class PageComparison:
-    """A page and the bare view in the same minutes."""
+    """A page and the bare view in the same minutes.
+
+    `alone`: the page from one client, so that no request waits for a CPU. The limit on slow
+    requests applies to its time in the server.
+    """
 
     page: Cost = field(default_factory=Cost)
     bare: Cost = field(default_factory=Cost)
+    alone: Cost = field(default_factory=Cost)
 
     @property
     def ratio(self) -> float:
@@ -139,11 +145,15 @@ class PageTimings:
             beside = self.comparisons[name, size]
             self._cost(self._bare, [BARE] * requests, beside.bare)
             self._cost(self._servers[size], list(islice(page_requests, requests)), beside.page)
+            few = list(islice(page_requests, -(-requests // ALONE_SHARE)))
+            self._cost(self._servers[size], few, beside.alone, clients=1)
 
-    def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
+    def _cost(
+        self, server: Server, requests: Sequence[Request], cost: Cost, clients: int | None = None
+    ) -> float:
         """Return the seconds of the slowest request at the client."""
         before = sum_tree_cpu_s(server.pid) + self._postgres.cpu_s()
-        times = ask_many(server.port, requests, clients=self._clients)
+        times = ask_many(server.port, requests, clients=clients or self._clients)
         cost.served_s += server.served_s(len(times.seconds))
         cost.cpu_s += sum_tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
         cost.seen_s += times.seconds

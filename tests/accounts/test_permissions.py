@@ -40,7 +40,7 @@ PAGE_BODIES = {
 }
 LEAD_TO_LOG_IN = {"logout", "socialaccount_login_cancelled"}
 #: Of the team and of no project.
-OF_TEAM = ("{host_id}", "{reference_id}", "{profile}")
+OF_TEAM = ("{host_id}", "{credential_id}", "{reference_id}", "{profile}")
 #: Another team makes one of its own by the same name.
 OF_OWN_NAME = {"PUT /profiles/{profile}"}
 #: A body names several objects: the error has the position of the unknown one.

@@ -77,7 +77,12 @@ def install_once() -> Path:
 
 
 class AgentHost:
-    """One work directory. `verb` runs the zip application, as the orchestrator does."""
+    """One work directory. `verb` runs the zip application, as the orchestrator does.
+
+    `wrapper`: the beginning of each command line, such as a program that isolates the agent.
+    """
+
+    wrapper: tuple[str, ...] = ()
 
     def __init__(self, root: Path, python: str = PYTHON) -> None:
         self.root = root
@@ -93,7 +98,7 @@ class AgentHost:
     ) -> subprocess.CompletedProcess[str]:
         """`user`: who runs the agent, where the tests may choose that. `stdin`: its input."""
         return subprocess.run(
-            [self.python, str(self.program), "--root", str(self.root), *words],
+            [*self.wrapper, self.python, str(self.program), "--root", str(self.root), *words],
             input=stdin,
             capture_output=True,
             text=True,
@@ -162,30 +167,25 @@ class Step:
         return status
 
     def await_event(self, name: str) -> dict[str, Any]:
-        def poll() -> list[dict[str, Any]]:
-            if self.has_news():
-                self.read_status()
-            return self.named(name)
+        """Wait for it in the journal: to start the agent for each look would slow all tests."""
+        journal = self.folder / "journal.jsonl"
 
-        wait_until(poll, f"no event {name}")
+        def is_written() -> bool:
+            written = journal.exists() and f'"{name}"'.encode() in journal.read_bytes()
+            return written or not is_running(self.pid)
+
+        wait_until(is_written, f"no event {name}")
+        wait_until(lambda: self.read_status() and self.named(name), f"no event {name}")
         return self.named(name)[0]
 
     def await_end(self) -> None:
-        def has_ended() -> bool:
-            return self.has_news() and not self.read_status()["alive"]
-
-        wait_until(has_ended, "the supervisor does not end")
-        self.read_status()
+        wait_until(lambda: not is_running(self.pid), "the supervisor does not end")
+        while self.read_status()["events"]:
+            pass
 
     def poll_until_end(self) -> None:
         """Ask the agent all the time, as an orchestrator does: a step without polls is aborted."""
         wait_until(lambda: not self.read_status()["alive"], "the supervisor does not end")
-
-    def has_news(self) -> bool:
-        """Whether the agent has more to report. To ask it each time would slow all tests down."""
-        journal = self.folder / "journal.jsonl"
-        has_grown = journal.exists() and journal.stat().st_size > self.offset
-        return has_grown or not is_running(self.pid)
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [item for item in self.events if item["event"] == event]
@@ -248,6 +248,7 @@ def a_trial(tool_path: str, **changes: Any) -> dict[str, Any]:
         "tool": a_tool(tool_path),
         "cooldown_s": 0.0,
         "expected_s": 1.0,
+        "shares": {},
     }
     return {**plain, **changes}
 
@@ -313,7 +314,7 @@ def a_server(**changes: Any) -> dict[str, Any]:
 
 
 def limits(**changes: Any) -> dict[str, Any]:
-    none = dict.fromkeys(("cpus", "cpu_quota", "memory_bytes", "open_files"))
+    none = dict.fromkeys(("share", "cpu_quota", "memory_bytes", "open_files"))
     return {**none, **changes}
 
 
@@ -345,6 +346,7 @@ def a_plan(*trials: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "silence_s": 600,
         # Tests run next to each other, so the host is busy.
         "quiet": {"busy_share": 1.0, "wait_s": 0},
+        "disk": {"limit_bytes": 10 * 2**30, "keep_days": 30},
         "self": "a",
         "lead": "a",
         "secret": None,

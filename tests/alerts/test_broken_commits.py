@@ -13,7 +13,7 @@ from orchestrator.api.schemas.changes import build_alert_out
 from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, NotFoundError
-from orchestrator.dispatch.tasks import claim_schedules
+from orchestrator.dispatch.background_tasks import claim_schedules
 from orchestrator.retention.deletions import list_benchmark_dependents
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.schedules import NewSchedule, create_schedule

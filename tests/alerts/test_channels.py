@@ -28,7 +28,7 @@ from orchestrator.alerts.models import Alert, Channel, Delivery, Event
 from orchestrator.alerts.services import acknowledge
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.dispatch import tasks
+from orchestrator.dispatch import background_tasks
 from orchestrator.dispatch.shares import TeamShares
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
@@ -325,11 +325,11 @@ def test_a_slow_receiver_leaves_threads_to_other_teams(
     events.record_events(utc_now())
     delivery = made.channel.deliveries.get()
     shares = TeamShares(1)
-    monkeypatch.setattr(tasks, "SHARES", shares)
+    monkeypatch.setattr(background_tasks, "BACKGROUND_SHARES", shares)
     with shares.admit(personas.alice.team.pk):
-        tasks.deliver(str(delivery.pk))
+        background_tasks.deliver(str(delivery.pk))
         assert receiver.got == []
-    tasks.deliver(str(delivery.pk))
+    background_tasks.deliver(str(delivery.pk))
     assert len(receiver.got) == 1
 
 

@@ -45,7 +45,7 @@ def test_change_points_are_listed_and_shown(line: Line, alice: ApiClient) -> Non
     assert point["before_commit"]["commit"] == line.commits[24].sha
     assert (point["kind"], point["state"], point["regressed"]) == ("alert", "open", True)
     assert point["interval"][0] < point["change"] < point["interval"][1]
-    assert point["revisions"][0]["text"].startswith("found")
+    assert point["revisions"][0]["text"].startswith("detected")
     assert alice.get(f"change-points/{point['id']}").json() == point
     assert alice.get("change-points", state="refuted").json()["change_points"] == []
 

@@ -90,9 +90,9 @@ def test_a_waiting_run_is_reported_with_its_current_state(world, alice):
     def waiting() -> str:
         return alice.get(path).json()["jobs"][0]["waiting"]
 
-    assert waiting() == "next in the queue of its hosts"
+    assert waiting() == "in the queue of its hosts"
     with CaptureQueriesContext(connection) as queries:
-        assert waiting() == "next in the queue of its hosts"
+        assert waiting() == "in the queue of its hosts"
     assert len(queries) == 2, "one for the token, one for the mark"
     host = run.jobs.get().host
     HostLease.objects.create(host=host, job=other.jobs.get())

@@ -10,9 +10,11 @@ from orchestrator.calibration.golden import advance_golden_checks
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.services import record_snapshot
+from orchestrator.runs.leasing import lease_queued_jobs
 from orchestrator.runs.models import GoldenCheck, HostLease, Job, Run
+from orchestrator.transport.keys import generate_key
 from tests.api.conftest import ApiClient, make_client
-from tests.support.factories import add_member, finish_run
+from tests.support.factories import add_member, finish_run, make_local_host
 from tests.support.world import World
 
 
@@ -75,11 +77,29 @@ def test_a_patch_changes_only_the_sent_fields(alice: ApiClient, host: Host) -> N
     assert alice.patch(f"hosts/{host.pk}", {"tags": [], "data_address": ""}).json()["tags"] == []
 
 
+def test_the_start_command_of_a_host_is_set_with_the_host_that_runs_it(
+    world: World, alice: ApiClient, host: Host
+) -> None:
+    helper = make_local_host(world.personas.alice, "hypervisor")
+    start = {"start_command": ["virsh", "start", "a b"], "start_host": "hypervisor"}
+    refused = alice.patch(f"hosts/{host.pk}", start)
+    assert (refused.status_code, refused.json()["field"]) == (422, "start_host")
+    assert "another host of the team over SSH" in refused.json()["detail"]
+    Host.objects.filter(pk=helper.pk).update(transport="ssh", state="unreachable")
+    shown = alice.patch(f"hosts/{host.pk}", start).json()
+    assert {name: shown[name] for name in start} == start
+    assert alice.patch(f"hosts/{host.pk}", {"start_host": ""}).json()["field"] == "start_host"
+    empty = {"start_command": [], "start_host": ""}
+    shown = alice.patch(f"hosts/{host.pk}", empty).json()
+    assert (shown["start_command"], shown["start_host"]) == ([], None)
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
         ({"open_hours": "weekends"}, "open_hours"),
         ({"timezone": "Nowhere"}, "timezone"),
+        ({"mac_address": "00:11:22:33:44"}, "mac_address"),
         ({"tags": ["a b"]}, "tags"),
         ({"tuning": {"turbo": "fast"}}, "tuning.turbo"),
         ({"disk_limit_bytes": 0}, "disk_limit_bytes"),
@@ -157,6 +177,8 @@ def test_an_invalid_golden_run_is_refused(
 WRITES = (
     ("patch", "", {"tags": ["mine"]}),
     ("post", "/maintenance", {}),
+    ("post", "/reservation", {"duration_s": 60}),
+    ("delete", "/reservation", {}),
     ("post", "/release", None),
     ("post", "/retire", None),
     ("put", "/golden", {"benchmark": "hello", "commit": "main", "every_hours": 1}),
@@ -191,3 +213,46 @@ def test_members_maintain_hosts_and_admins_change_their_settings(world: World, h
     assert carol.post(f"hosts/{host.pk}/release").status_code == 200
     assert carol.patch(f"hosts/{host.pk}", {"tags": ["mine"]}).status_code == 403
     assert carol.post(f"hosts/{host.pk}/retire").status_code == 403
+
+
+def test_a_reserved_host_gets_no_job_and_says_why(
+    world: World, alice: ApiClient, host: Host
+) -> None:
+    run = world.queue_run()
+    for wrong in ({"duration_s": 0}, {"duration_s": 604_801}, {}):
+        assert alice.post(f"hosts/{host.pk}/reservation", wrong).status_code == 422
+    body = {"duration_s": 7200, "reason": "perf"}
+    shown = alice.post(f"hosts/{host.pk}/reservation", body).json()["reservation"]
+    assert (shown["by"], shown["reason"], shown["on_host"]) == ("alice", "perf", False)
+    (job,) = alice.get(f"runs/{run.pk}").json()["jobs"]
+    assert job["waiting"].startswith("here is reserved by alice until ")
+    assert job["waiting"].endswith(" UTC: perf")
+    assert lease_queued_jobs() == []
+    assert alice.delete(f"hosts/{host.pk}/reservation").json()["reservation"] is None
+    (job,) = alice.get(f"runs/{run.pk}").json()["jobs"]
+    assert "reserved" not in job["waiting"]
+    assert len(lease_queued_jobs()) == 1
+
+
+def test_variables_of_a_host_are_replaced_and_checked(alice: ApiClient, host: Host) -> None:
+    env = {"https_proxy": "http://proxy:3128"}
+    assert alice.patch(f"hosts/{host.pk}", {"env": env}).json()["env"] == env
+    refused = alice.patch(f"hosts/{host.pk}", {"env": {"PATH": "bin", "1": "x"}})
+    assert refused.status_code == 422
+    assert {each["field"] for each in refused.json()["errors"]} == {"env.PATH", "env.1"}
+    assert alice.patch(f"hosts/{host.pk}", {"env": {}}).json()["env"] == {}
+
+
+def test_a_host_is_added_behind_a_jump_host(world: World, alice: ApiClient) -> None:
+    credential = alice.post("credentials", {"name": "lab"}).json()["id"]
+    key = " ".join(generate_key().public_openssh.split()[:2])
+    body = {"name": "rack-1", "address": "[2001:db8::7]", "login": "ada", "credential": credential}
+    refused = alice.post("hosts", {**body, "jump_hosts": ["bastion"]})
+    assert (refused.status_code, refused.json()["field"]) == (422, "jump_hosts")
+    added = alice.post("hosts", {**body, "jump_hosts": [f"ada@bastion {key} comment"]}).json()
+    assert added["address"] == "2001:db8::7"
+    assert added["jump_hosts"] == [f"ada@bastion:22 {key}"]
+    way = {**body, "jump_hosts": []}
+    del way["name"]
+    assert alice.put(f"hosts/{added['id']}/ssh", way).status_code == 200
+    assert alice.get(f"hosts/{added['id']}").json()["jump_hosts"] == []

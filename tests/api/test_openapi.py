@@ -46,8 +46,8 @@ def test_every_reference_of_the_schema_resolves():
 
 #: Texts without a pattern; `test_a_nul_byte_is_refused` sends a NUL byte to each.
 CHECKED_ELSEWHERE = {
-    "HostIn.run_as", "HostSettingsIn.tuning", "ProfileIn.price_per_hour", "ResultIn.metrics",
-    "ResultIn.parameters",
+    "HostIn.run_as", "HostSettingsIn.env", "HostSettingsIn.tuning", "ProfileIn.price_per_hour",
+    "ResultIn.metrics", "ResultIn.parameters",
 }  # fmt: skip
 
 

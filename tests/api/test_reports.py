@@ -94,6 +94,16 @@ def test_a_report_is_changed_and_deleted(alice, saved):
     assert alice.get("reports").json()["reports"] == []
 
 
+def test_a_maintainer_changes_what_visitors_see(alice, bob, saved):
+    assert saved["visibility"] == {"hardware": False, "published": False}
+    body = {"hardware": True, "published": False}
+    assert bob.put("reports/fast/visibility", body).status_code == 403
+    assert alice.put("reports/fast/visibility", body).json()["visibility"] == body
+    assert alice.get("reports/fast/source").json()["visibility"] == body
+    assert alice.put("reports/fast/visibility", {"hardware": True}).status_code == 422
+    assert alice.put("reports/none/visibility", body).status_code == 404
+
+
 def test_a_viewer_reads_reports_and_a_stranger_sees_none(bob, mallory, saved):
     assert bob.get("reports/fast").status_code == 200
     assert bob.post("reports", {"name": "x", "source": SOURCE}).status_code == 403

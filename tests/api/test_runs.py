@@ -45,7 +45,7 @@ def test_a_run_is_started(world, alice, settings):
             "message": "",
             "attempt": 1,
             "not_before": None,
-            "waiting": "next in the queue of its hosts",
+            "waiting": "in the queue of its hosts",
             "expected_s": job.expected_s,
             "builds": [],
             "trials_total": 4,

@@ -8,6 +8,7 @@ from orchestrator.dispatch.checkup import run_checks
 from orchestrator.fleet.models import Credential, Host
 from tests.support import factories
 from tests.support.fetches import run_fetches
+from tests.support.ssh_certificates import sign
 
 
 def test_a_project_is_added_and_its_commits_are_listed(world, alice, bob, mallory):
@@ -75,6 +76,14 @@ def test_a_host_is_set_up_step_by_step(world, alice, bob, mallory):
     assert "private" not in str(alice.get("credentials").json())
     assert (bob.get("credentials").status_code, bob.post("credentials", {"name": "x"}).status_code
             ) == (403, 403)  # fmt: skip
+    address = f"credentials/{key['id']}/certificate"
+    signed = {"certificate": sign(key["public_key"], "ci")}
+    assert (bob.put(address, signed).status_code, mallory.put(address, signed).status_code) == (
+        403, 404,
+    )  # fmt: skip
+    assert alice.put(address, {"certificate": "x"}).json()["field"] == "certificate"
+    assert alice.put(address, signed).json()["certificate"]["principals"] == ["ci"]
+    assert alice.put(address, {"certificate": ""}).json()["certificate"] is None
     wanted = {
         "name": "rack-1", "profile": "any", "address": "127.0.0.1", "port": 1, "login": "ci",
         "credential": key["id"],

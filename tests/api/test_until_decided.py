@@ -52,6 +52,30 @@ def test_the_status_of_each_case_is_reported(world, alice):
     assert "not needed" in {trial["state"] for trial in page["trials"]}
 
 
+def test_the_blocks_still_needed_are_a_range(world, alice):
+    shown = alice.post("runs", world.run_body(until="decided", rounds=None)).json()
+    job = Run.objects.get().jobs.get()
+    trials = job.trials.order_by("round")
+    trials.filter(round__lte=5).update(state="measured", validity="valid")
+    InterimAnalysis.objects.create(
+        job=job,
+        case=trials[0].case,
+        blocks=5,
+        excluded=0,
+        decided=False,
+        futile=False,
+        verdict="inconclusive",
+        p_values=[0.5],
+        message="not decided",
+        needed_blocks=9,
+        needed_least=7,
+        needed_most=111,
+    )
+    (case,) = alice.get(f"runs/{shown['id']}").json()["jobs"][0]["cases"]
+    assert (case["more_blocks"], case["more_blocks_range"]) == (4, [2, None])
+    assert "needs about 2 to over 100 more blocks" in case["text"]
+
+
 def test_the_plan_is_a_range(world, alice):
     plan = alice.post("runs/plan", world.run_body(until="decided", rounds=None)).json()
     assert (plan["until"], plan["rounds"], plan["trials"]) == ("decided", 20, 40)

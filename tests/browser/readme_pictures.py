@@ -146,7 +146,10 @@ def wait_for(engine: Engine, condition: Callable[[], bool], *, timeout_s: float)
 
 def is_measuring(engine: Engine) -> bool:
     """Return whether the agent executes a round."""
-    pids = [path.read_text() for path in engine.data_dir.glob("hosts/*/jobs/*/*/supervisor.pid")]
+    pids = [
+        path.read_text().split()[0]
+        for path in engine.data_dir.glob("hosts/*/jobs/*/*/supervisor.pid")
+    ]
     return any(pid and command_line(int(pid)) for pid in pids)
 
 

@@ -12,6 +12,7 @@ from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.transport.address import HostKey
 from tests.browser import page_checks
 from tests.support.engine import Engine, running_engine
+from tests.support.ssh_certificates import sign
 from tests.support.sshd import SshServer, start_sshd
 
 pytestmark = pytest.mark.browser
@@ -65,6 +66,13 @@ def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     if folder:
         take_screenshots(page, Path(folder), "ready")
 
+    page.get_by_text("SSH certificate", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Certificate").fill(sign(server.client_public_key, server.user))
+    page.get_by_role("button", name="Save certificate").click()
+    page.get_by_text("SSH certificate", exact=True).click()
+    expect(page.get_by_text(f"Now: for {server.user}, valid from")).to_be_visible()
+
 
 def test_a_generated_key_is_installed_before_any_check_fails(
     page: Page, server: SshServer, engine: Engine
@@ -109,6 +117,17 @@ def test_a_generated_key_is_installed_before_any_check_fails(
     host.refresh_from_db()
     assert host.profile.name == "Test rack"
     assert host.profile.memory_bytes
+
+    page.goto(f"/hosts/{host.pk}/")
+    page.get_by_text("Host setup", exact=True).click()
+    page.get_by_role("button", name="Copy the script").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download pitwall-host-setup.sh").click()
+    script = download.value.path().read_text()
+    assert copied.strip() == script.strip()
+    assert line.rpartition(" ")[0] in script
+    assert page_checks.violations(page) == []
 
 
 def take_screenshots(page: Page, folder: Path, name: str) -> None:

@@ -38,6 +38,21 @@ def test_a_host_is_drained_and_released(page: Page, host: Host) -> None:
     expect(page.locator(".title .badge[data-state=ready]")).to_be_visible()
 
 
+def test_a_host_is_reserved_with_the_keyboard(page: Page, host: Host) -> None:
+    page.goto(f"/hosts/{host.pk}/")
+    page.get_by_text("Reserve this host").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Reserve for").select_option("86400")
+    page.get_by_label("Note").fill("debugging")
+    page.keyboard.press("Enter")
+    notice = page.locator(".notice", has_text="reserved by alice until")
+    expect(notice).to_contain_text("UTC: debugging")
+    notice.get_by_role("button", name="End reservation").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Reserve this host")).to_be_visible()
+    expect(notice).to_have_count(0)
+
+
 def test_opening_hours_are_changed_in_place(page: Page, host: Host) -> None:
     page.goto(f"/hosts/{host.pk}/")
     expect(page.get_by_label("Open hours")).to_be_hidden()

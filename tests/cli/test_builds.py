@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.wait_limits import get_wait_limit_s
 from tests.support.factories import DEFINITION, finish_run, make_definition
 from tests.support.trials import BUSY, ERRORS, SLOW, invalidate, leave_file
 
@@ -49,10 +50,12 @@ def test_a_cancelled_run_is_reported(start, world):
 
 
 def test_waiting_ends_at_the_timeout(pitwall, world):
-    done = pitwall(*build_run_args(world), "--wait", "--timeout", "0.2s")
+    args = build_run_args(world, **{"wait-limit": "3d"})
+    done = pitwall(*args, "--wait", "--timeout", "0.2s")
     assert done.status == 5
     assert "the run is queued after" in done.err
-    assert Run.objects.get().state == "queued"
+    run = Run.objects.get()
+    assert (run.state, get_wait_limit_s(run)) == ("queued", 3 * 86_400)
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,12 @@ def prepare_words(world, tmp_path) -> dict[str, list[list[str]]]:
         "compare": [[str(run.pk)]],
         "propose": [["shop", "--ref", "main"], ["server"]],
         "hosts": [[]],
+        "reserve": [["here", "--for", "2h", "--reason", "debugging"], ["here", "--end"]],
         "import": [["--project", "server", str(results)], [*of_history, "--preview"], of_history],
         "export trials": [[str(run.pk)]],
         "export report": [["fast"]],
         "export definition": [["server/hello"]],
+        "host setup": [["--print", "--user", "bench"]],
     }
 
 

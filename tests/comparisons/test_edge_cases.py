@@ -236,7 +236,9 @@ def test_missing_blocks_include_those_that_will_be_excluded(
     record_again()
     (case,) = compare(personas, commits).cases
     assert (case.metrics[0].blocks, case.excluded_blocks) == (3, 1)
-    assert case.metrics[0].needed_blocks == 5
+    needed = case.metrics[0].needed
+    assert needed is not None
+    assert needed.probable == 5
     assert case.missing_blocks == 3, "2 more usable ones, at a usable share of three quarters"
 
 
@@ -271,7 +273,9 @@ def test_a_metric_missing_in_some_blocks_needs_more_of_them(
         values = kept.get(trial.pk, {"requests.rate": rate})
         record_trial(trial, values)
     (case,) = compare(personas, commits).cases
-    blocks = {each.key: (each.blocks, each.needed_blocks) for each in case.metrics}
+    blocks = {
+        each.key: (each.blocks, each.needed and each.needed.probable) for each in case.metrics
+    }
     assert blocks["requests.rate"] == (4, 5)
     assert blocks["latency.p50"] == (2, 5)
     assert case.missing_blocks == 6, "3 more with a latency, which half of the blocks have"
@@ -290,8 +294,8 @@ def test_a_change_that_may_be_chance_needs_more_blocks(
     cases = {each.case.label: each for each in compare(personas, commits).cases}
     changed = cases["connections 4"].metrics[0]
     assert (changed.result.verdict, changed.verdict) == ("regressed", "inconclusive")
-    assert changed.more_blocks is not None
-    assert 0 < changed.more_blocks < 20
+    assert changed.further is not None
+    assert 0 < changed.further.probable < 20
 
 
 @pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from agents.hostagent.platform.placement import Placement
+from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.comparisons.compare import compare_sides
@@ -18,6 +20,7 @@ from orchestrator.comparisons.sides import (
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.fleet.services import save_profile
+from orchestrator.runs.models import Trial
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -27,6 +30,7 @@ from tests.support.factories import (
     make_definition,
     make_repository,
     make_run,
+    record_again,
 )
 from tests.support.fetches import fetch_now
 
@@ -136,6 +140,49 @@ def test_another_epoch_of_the_host_is_a_mismatch(personas: Personas, commits: li
     report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert (report.paired, what(report)) == (False, ["epoch"])
     assert "kernel" in report.mismatches[0].reason
+
+
+def change_provenance(commit: Commit, **changes: Any) -> None:
+    """Change the provenance of the trials of a commit, and record their results again."""
+    for trial in Trial.objects.filter(variant__commit=commit):
+        Trial.objects.filter(pk=trial.pk).update(provenance={**trial.provenance, **changes})
+    record_again()
+
+
+def test_another_cpu_placement_or_load_generator_is_a_mismatch(
+    personas: Personas, commits: list[Commit]
+) -> None:
+    measure(personas, commits[:1], [1000])
+    measure(personas, commits[1:2], [800])
+    placed = {"server": (1,), "tool": (2, 3)}
+    for commit, cpus in ((commits[0], placed), (commits[1], {**placed, "server": (0, 1)})):
+        placement = {**Placement(cpus).as_json(), "agent": [0]}
+        change_provenance(commit, placement={"a": placement})
+    sides = SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha)
+    (mismatch,) = compare(personas, *sides).mismatches
+    assert (mismatch.aspect, mismatch.baseline, mismatch.contender) == (
+        "CPU placement", "server 1, load tool 2-3", "server 0-1, load tool 2-3",
+    )  # fmt: skip
+    benchmark = Benchmark.objects.get()
+    visitor = Visitor(project=benchmark.project_id, place="/public/red/server/")
+    report = compare_sides(
+        visitor,
+        benchmark=benchmark,
+        sides=resolve_sides(personas.alice, benchmark, *sides),
+    )
+    (mismatch,) = report.mismatches
+    assert {mismatch.baseline, mismatch.contender} == {"not public"}
+    change_provenance(commits[1], placement={"a": {**Placement(placed).as_json(), "agent": [0]}})
+    assert compare(personas, *sides).mismatches == ()
+
+    change_provenance(commits[0], generator_settings={"turbo": "on"})
+    change_provenance(commits[1], generator_settings={"turbo": "off", "governor": "performance"})
+    report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
+    (mismatch,) = report.mismatches
+    assert (mismatch.aspect, mismatch.baseline, mismatch.contender) == (
+        "generator settings", "turbo on", "governor performance, turbo off",
+    )  # fmt: skip
+    assert not report.paired
 
 
 def edit(personas: Personas, project: Project, *changes: tuple[str, str]) -> None:

@@ -17,7 +17,7 @@ from devstack.redis import choose_binary
 from devstack.tools.supplies import SUPPLIES
 from tests.deployment.image import CHECKOUT, COMPOSE_FILES, DOCKER, compose, stages, words
 
-OURS = ("migrate", "web", "worker", "fetcher", "beat", "demo")
+OURS = ("migrate", "web", "worker", "background", "beat", "demo")
 EXAMPLE = (DOCKER / "env.example").read_text()
 OF_COMPOSE = (DOCKER / "compose.env.example").read_text()
 TEXT = "".join((DOCKER / name).read_text() for name in COMPOSE_FILES)

@@ -81,12 +81,12 @@ def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> N
     web = [word.replace("0.0.0.0:8000", f"127.0.0.1:{port}") for word in _command("web")]
     with ExitStack() as stack:
         stack.enter_context(_running(collected, [*web, "--workers", "1"]))
-        for name in ("worker", "fetcher", "beat"):
+        for name in ("worker", "background", "beat"):
             stack.enter_context(_running(collected, _command(name)))
         checks = {
             "web": [*words(collected.stage.all("HEALTHCHECK")[0]), f"http://127.0.0.1:{port}/healthz"],
             **{name: compose()["services"][name]["healthcheck"]["test"][1:]
-               for name in ("worker", "fetcher", "beat")},
+               for name in ("worker", "background", "beat")},
         }  # fmt: skip
         for name, check in checks.items():
             wait_until(

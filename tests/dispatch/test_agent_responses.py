@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from agents.hostagent.platform.topology import Core, Topology
 from orchestrator.dispatch.agent import Agent, AgentError
 from orchestrator.transport.fake import FakeTransport, build_success
 
 STATUS = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0, "events": []}
+TOPOLOGY = Topology((Core((0, 4), clock=0), Core((1,), others=(5,)))).as_json()
 FACTS = {"facts": {"hostname": "h", "threads": 4}}
 
 
@@ -43,7 +45,16 @@ def test_an_invalid_status_is_an_error_of_the_host(response: Any, where: str) ->
 
 
 @pytest.mark.parametrize(
-    "facts", [None, [], {"threads": "4"}, {"tools": {"oha": 5}}, {"cores": -1}]
+    "facts",
+    [
+        None,
+        [],
+        {"threads": "4"},
+        {"tools": {"oha": 5}},
+        {"cores": -1},
+        {"topology": {"cores": [{"cpus": ["0"]}]}},
+        {"topology": {**TOPOLOGY, "cores": TOPOLOGY["cores"] * 3000}},
+    ],
 )
 def test_invalid_facts_are_an_error_of_the_host(facts: Any) -> None:
     with pytest.raises(AgentError, match="facts"):
@@ -54,4 +65,5 @@ def test_valid_responses_are_accepted_with_additional_fields() -> None:
     response = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
     status = build_agent(response).status("j", "s", 0)
     assert status["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]
-    assert build_agent(FACTS).facts() == FACTS["facts"]
+    assert build_agent(FACTS).facts().facts == FACTS["facts"]
+    assert build_agent({"facts": {"topology": TOPOLOGY}}).facts().facts == {"topology": TOPOLOGY}

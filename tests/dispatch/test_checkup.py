@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.dispatch import checkup_inside
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.transport.base import CommandResult
@@ -30,6 +31,9 @@ class Machine:
 
     def run(self, argv: Sequence[str], *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         return self._output(argv)
+
+    def put(self, *_: Any, **__: Any) -> None:
+        """Take the agent."""
 
 
 @pytest.fixture
@@ -149,6 +153,56 @@ def test_a_busy_host_warns(
     answer = _build_result(json.dumps({"interference": look}))
     check = _try(host, personas, monkeypatch, CheckStep.QUIET, lambda _: answer)
     assert (check.outcome, words in check.message) == (outcome, True)
+
+
+ALL_LIMITS = {
+    "limits_available": ["cpus", "cpu_quota", "memory_bytes", "open_files"],
+    "limits_mechanism": "cgroup2",
+    "limits_open_files": 65_536,
+    "tuning_available": ["smt"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "words"),
+    [
+        ({}, "passed", "Control groups (cgroup2) enforce all limits"),
+        (
+            {"limits_available": ["cpus"], "limits_problem": "nothing is delegated"},
+            "warning",
+            "cases that limit cpu_quota and memory are unsupported here: nothing is delegated",
+        ),
+        ({"limits_open_files": 1024}, "warning", "may open only 1,024 files"),
+        ({"tuning_available": []}, "warning", "may not change smt"),
+        ({"local_ports": 28_232}, "passed", "all limits"),
+        ({"local_ports": 5000}, "warning", "uses up the 5,000 local ports"),
+        ({"network_problem": "ip missing"}, "passed", "It emulates no network: ip missing"),
+        (
+            {"network_available": ["rate"], "network_problem": "no netem"},
+            "passed",
+            "It emulates the rate of a network; no netem",
+        ),
+    ],
+)
+def test_what_the_setup_of_a_host_lacks_is_reported(
+    changes: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    set_host_settings(member=personas.alice, host_id=host.pk, tuning={"smt": "off"})
+    record_snapshot(host=host, facts={**ALL_LIMITS, **changes})
+    check = _try(host, personas, monkeypatch, CheckStep.LIMITS, lambda _: _build_result())
+    assert (check.outcome, words in check.message) == (outcome, True), check.message
+    assert ("pitwall host setup" in json.dumps(check.remedies)) == (outcome == "warning")
+
+
+def test_a_work_directory_that_starts_no_program_is_refused(
+    host: Host, personas: Personas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = _build_result(json.dumps({"facts": {"work_dir_noexec": True}}))
+    check = _try(host, personas, monkeypatch, CheckStep.AGENT, lambda _: answer)
+    assert (check.outcome, "mounted with noexec" in check.message) == ("failed", True)
+    assert "findmnt" in json.dumps(check.remedies)
+    assert not host.snapshots.exists()
 
 
 @pytest.mark.parametrize(

@@ -86,3 +86,26 @@ def test_pool_closes_all_connections_at_the_end(line: Line) -> None:
         pass
     connections.close_all()
     assert not line.opened[0].is_open()
+
+
+def test_pool_keeps_a_connection_to_each_host_of_a_large_fleet(line: Line) -> None:
+    connections, hosts = (
+        Connections(open_=line, most_idle=1000),
+        [host(name=str(n)) for n in range(1000)],
+    )
+    for _ in range(2):
+        for one in hosts:
+            with connections.to(one):
+                pass
+    assert len(line.opened) == 1000
+
+
+def test_pool_has_a_limit(line: Line) -> None:
+    connections = Connections(open_=line, most_idle=2)
+    for name in "abcd":
+        with connections.to(host(name=name)):
+            pass
+    assert [each.is_open() for each in line.opened] == [False, True, True, True]
+    with connections.to(host(name="e")):
+        pass
+    assert [each.is_open() for each in line.opened] == [False, False, True, True, True]

@@ -1,50 +1,80 @@
-"""CPUs of a host are divided among the processes of a trial."""
+"""Who gets separate CPUs on the hosts of a job, and what a host is expected to give them."""
+
+from textwrap import dedent
+from typing import Any
 
 import pytest
 
-from orchestrator.core.errors import HostSetupError
-from orchestrator.dispatch.cpus import Share, assign_cpus
+from agents.hostagent.platform.placement import Share
+from agents.hostagent.platform.topology import Core, Topology
+from orchestrator.benchmarks.spec import Spec, parse
+from orchestrator.core.errors import HostSetupError, InvalidRequestError
+from orchestrator.dispatch.cpus import get_service_share, list_shares, predict_placement
 
-SERVER, TOOL = Share(name="server"), Share(name="tool")
-
-
-@pytest.mark.parametrize(
-    ("logical", "server", "tool"),
-    [
-        (None, None, None),
-        (1, None, None),
-        (2, [0], [1]),
-        (3, [1], [2]),
-        (8, [1, 2, 3], [4, 5, 6, 7]),
-    ],
-)
-def test_cpus_are_divided_between_server_and_load_tool(
-    logical: int | None, server: list[int] | None, tool: list[int] | None
-) -> None:
-    assert assign_cpus(logical, [SERVER, TOOL], pin=True) == {"server": server, "tool": tool}
+ONE_HOST = {"target": "a", "generator": "a", "backend": "a"}
+TWO_HOSTS = {"target": "a", "generator": "b", "backend": "b"}
+FOUR_CORES = {
+    "threads": 8,
+    "topology": Topology(tuple(Core((cpu, cpu + 4)) for cpu in range(4))).as_json(),
+}
 
 
-def test_a_process_alone_on_a_host_is_not_pinned() -> None:
-    assert assign_cpus(8, [SERVER], pin=True) == {"server": None}
+def define(more: str = "") -> Spec:
+    return parse(
+        dedent(
+            """\
+            version: 1
+            title: Hello
+            subject: {start: [serve, "{port}"]}
+            load: {path: /, duration_s: 1}
+            services:
+              db: {start: [db, "{port}"], limits: {cpus: 2}}
+              cache: {start: [cache, "{port}"]}
+            """
+        )
+        + more
+    )
+
+
+def test_a_service_has_its_number_of_cpus_or_those_of_the_server() -> None:
+    shares = list_shares(define(), ONE_HOST)
+    assert shares == {"a": [Share("server"), Share("tool"), Share("service:db", 2)]}
+    assert get_service_share(define(), ONE_HOST, "cache") == "server"
+
+
+def test_services_on_another_host_have_a_share_beside_the_load_tool() -> None:
+    shares = list_shares(define("limits: {target: {cpus: 3}}\n"), TWO_HOSTS)
+    assert shares["a"] == [Share("server", 3)]
+    assert shares["b"] == [Share("tool"), Share("service:db", 2), Share("services")]
+    assert get_service_share(define(), TWO_HOSTS, "cache") == "services"
 
 
 def test_nothing_is_pinned_if_the_definition_disables_it() -> None:
-    assert assign_cpus(8, [SERVER, TOOL], pin=False) == {"server": None, "tool": None}
+    assert list_shares(define("pin_cpus: false\n"), ONE_HOST) == {}
+    assert get_service_share(define("pin_cpus: false\n"), ONE_HOST, "cache") is None
 
 
-def test_cpu_counts_of_the_definition_are_kept_and_the_rest_shared() -> None:
-    shares = [Share(name="server", cpus=1), TOOL, Share(name="service:redis", cpus=2)]
-    cpus = assign_cpus(6, shares, pin=True)
-    assert cpus == {"server": [1], "service:redis": [2, 3], "tool": [4, 5]}
+def test_a_choice_for_too_few_cores_needs_pinning() -> None:
+    with pytest.raises(InvalidRequestError, match="too_few_cores: pin_cpus is false"):
+        define("pin_cpus: false\ntoo_few_cores: unsupported\n")
 
 
-def test_cpu_0_is_used_only_if_there_are_too_few_cpus() -> None:
-    shares = [Share(name="server", cpus=1), Share(name="tool", cpus=1)]
-    assert assign_cpus(2, shares, pin=True) == {"server": [0], "tool": [1]}
-    assert assign_cpus(4, shares, pin=True) == {"server": [1], "tool": [2]}
+@pytest.mark.parametrize(
+    ("facts", "tuning", "tool"),
+    [
+        (FOUR_CORES, {}, (2, 3, 6, 7)),
+        (FOUR_CORES, {"smt": "off"}, (2, 3)),
+        ({"threads": 4}, {}, (2, 3)),
+        ({}, {}, None),
+    ],
+)
+def test_the_cpus_of_the_load_tool_are_predicted(
+    facts: dict[str, Any], tuning: dict[str, str], tool: tuple[int, ...] | None
+) -> None:
+    placement = predict_placement(facts, tuning, [Share("server"), Share("tool")])
+    assert placement.cpus["tool"] == tool
 
 
-@pytest.mark.parametrize("logical", [None, 1, 3])
-def test_more_cpus_than_the_host_has_are_refused(logical: int | None) -> None:
-    with pytest.raises(HostSetupError, match="4 CPUs"):
-        assign_cpus(logical, [Share(name="server", cpus=2), Share(name="tool", cpus=2)], pin=True)
+def test_more_cpus_than_the_host_has_are_refused() -> None:
+    with pytest.raises(HostSetupError, match="want 5 CPUs of one host, and it has 4"):
+        predict_placement(FOUR_CORES, {"smt": "off"}, [Share("server", 5)])

@@ -247,7 +247,7 @@ def test_a_round_that_ends_by_a_fault_of_the_agent_costs_an_attempt(job: Job) ->
     assert (after.state, after.attempt, after.interruptions) == ("queued", 2, 0)
 
 
-def test_a_host_cannot_interrupt_a_job_for_ever(job: Job) -> None:
+def test_a_host_cannot_interrupt_a_job_without_limit(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(interruptions=MAX_INTERRUPTIONS)
     job.refresh_from_db()
     answer(job, {"event": "aborted", "reason": "stopped", "code": "stopped"})

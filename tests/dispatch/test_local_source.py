@@ -9,6 +9,7 @@ import pytest
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.dispatch.here.rows import LocalRequest, build_rows
 from orchestrator.dispatch.here.source import build_archive, list_lfs_files, pack_lfs_files
+from orchestrator.runs.models import Until
 from tests.support.factories import DEFINITION, git, make_repository
 from tests.support.lfs import commit_lfs_files, store_objects
 from tests.support.submodules import commit_submodules
@@ -49,3 +50,11 @@ def test_other_repositories_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         build_rows(LocalRequest(source=source, repository=tmp_path, shas=("1" * 40,)))
     assert caught.value.field == "repositories"
+
+
+def test_contests_are_decided_only_in_pitwall(tmp_path: Path) -> None:
+    wanted = LocalRequest(
+        source=DEFINITION, repository=tmp_path, shas=("1" * 40,), until=Until.RANKED
+    )
+    with pytest.raises(InvalidRequestError, match="contests are decided only in Pitwall"):
+        build_rows(wanted)

@@ -46,7 +46,7 @@ def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
         (["tool_failed", "server_died", "tool_failed"], True),
         (["build_failed"], True),
         (["server_did_not_start"], True),
-        (["port_in_use"], True),
+        (["port_in_use"], False),
         (["wrong_build"], True),
         (["prepare_failed"], True),
     ],

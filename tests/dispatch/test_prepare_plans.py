@@ -10,10 +10,12 @@ from orchestrator.benchmarks.secret_names import list_secret_names
 from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.processes import build_prepare_steps
-from orchestrator.dispatch.rounds import SILENCE_S, build_round_plans
+from orchestrator.dispatch.rounds import SILENCE_S, build_round_plans, load_silence_s
 from orchestrator.dispatch.tls import needs_tls
+from orchestrator.fleet.models import Host
+from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs.models import Job
-from tests.dispatch.support import leased
+from tests.dispatch.support import THEIR_OHA, facts, leased
 from tests.support.factories import DEFINITION, Personas
 
 SOURCE = DEFINITION.replace(
@@ -90,3 +92,26 @@ def test_time_limits_extend_the_estimate_and_the_time_of_silence(job: Job) -> No
     assert plan["silence_s"] > SILENCE_S
     (expected_s,) = {trial["expected_s"] for trial in plan["trials"]}
     assert expected_s == pytest.approx(0.8)
+
+
+def test_folders_of_a_host_come_first_on_the_path_of_its_builds_and_processes(job: Job) -> None:
+    host = Host.objects.get(name="one")
+    host.env = {"PATH": "/opt/node/bin:/opt/jdk/bin", "A": "b"}
+    host.save()
+    Job.objects.update(snapshot=record_snapshot(host=host, facts=facts(oha=THEIR_OHA)))
+    plan = build_plan(Job.objects.get(), "a")
+    folders = ["/opt/node/bin", "/opt/jdk/bin"]
+    assert plan["env"] == {"A": "b"}
+    assert [trial["path"] for trial in plan["trials"]] == [{"a": folders}] * 4
+    assert [build["path"] for build in plan["builds"] if build["on"] == ["a"]] == [folders] * 2
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_agent_and_engine_have_the_same_limit_of_silence(
+    personas: Personas, tmp_path: Path, steps: bool
+) -> None:
+    source = SOURCE.replace("connections: [4, 8]", "connections: [4]") if steps else DEFINITION
+    source = source.replace("duration_s: 0.6", "duration_s: 900\n  rate: 10")
+    job = leased(personas, tmp_path, source, commits=1)
+    limit_s = build_plan(job)["silence_s"]
+    assert limit_s == load_silence_s(job) > 3 * 900

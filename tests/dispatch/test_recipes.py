@@ -8,12 +8,14 @@ from uuid import uuid4
 
 import pytest
 
+from agents.hostagent.platform.topology import Core, Topology
 from orchestrator.benchmarks.matrix import resolve
 from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch import unsupported_cases
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.recipes import Recipe, resolve_recipe
 from orchestrator.dispatch.rounds import build_round_plans
+from orchestrator.fleet.selectors import find_latest_snapshot
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs.models import Job, Trial
 from tests.dispatch.support import THEIR_OHA, facts, leased
@@ -154,6 +156,75 @@ def test_cases_that_the_hosts_cannot_measure_are_marked(job: Job) -> None:
     assert set(unsupported(job)) == {"axum", "hyper"}
     assert unsupported(job)["axum"] == "one: it has no cargo"
     assert {load_system(trial) for trial in build_plan(job)["trials"]} == {"flask"}
+
+
+def test_separate_cores_are_required_only_if_the_definition_says_so(
+    personas: Personas, tmp_path: Path
+) -> None:
+    job = leased(personas, tmp_path, SOURCE + "too_few_cores: unsupported\n")
+    for host in JobHosts(job).hosts:
+        record_snapshot(host=host, facts=FACTS)
+    job.snapshot = find_latest_snapshot(JobHosts(job).hosts[0])
+    assert not unsupported_cases.decide(job, JobHosts(job))
+    reason = unsupported(job)["axum"]
+    assert reason.startswith("one: the agent may use 2 physical cores (CPUs 0-1), so none is kept")
+    assert "too_few_cores: unsupported" in reason
+    four = Topology(tuple(Core((cpu, cpu + 4)) for cpu in range(4))).as_json()
+    for host in JobHosts(job).hosts:
+        record_snapshot(host=host, facts={**FACTS, "threads": 8, "topology": four})
+    job.snapshot = find_latest_snapshot(JobHosts(job).hosts[0])
+    assert unsupported_cases.decide(job, JobHosts(job))
+    assert unsupported(job) == {}
+
+
+def test_the_plan_says_who_gets_cpus_and_the_host_chooses_them(job: Job) -> None:
+    trials = {load_system(trial): trial for trial in build_plan(job)["trials"]}
+    flask = trials["flask"]
+    assert flask["shares"] == {
+        "a": [{"name": "server", "cpus": 1}],
+        "b": [{"name": "tool", "cpus": None}, {"name": "services", "cpus": None}],
+    }
+    assert flask["server"]["limits"]["share"] == "server"
+    assert flask["services"][0]["limits"]["share"] == "services"
+    assert (flask["tool"]["limits"]["share"], flask["tool"]["cpus"]) == ("tool", 1)
+    assert trials["axum"]["tool"]["cpus"] == 2
+
+
+def test_cases_with_limits_need_control_groups(job: Job) -> None:
+    spec = parse(f"{SOURCE}limits: {{target: {{memory: 256 MiB}}, generator: {{cpu_quota: 1}}}}\n")
+    hosts = JobHosts(job)
+    cases = [trial.case for trial in job.trials.select_related("case")[:1]]
+    lacking_groups = {
+        **FACTS,
+        "limits_available": ["cpus", "open_files"],
+        "limits_problem": "nothing is delegated",
+    }
+    for label, name, limit in (("a", "one", "memory"), ("b", "two", "cpu_quota")):
+        known = {"a": FACTS, "b": FACTS, label: lacking_groups}
+        found = unsupported_cases.find_unsupported(spec, cases, known, hosts)
+        why = f"{name}: it cannot enforce {limit}: nothing is delegated"
+        assert found == {cases[0].pk: why}
+    known = {"a": FACTS, "b": FACTS}
+    assert unsupported_cases.find_unsupported(spec, cases, known, hosts) == {cases[0].pk: ""}
+
+
+def test_a_network_is_emulated_on_one_host_that_can(
+    personas: Personas, tmp_path: Path, job: Job
+) -> None:
+    spec = parse(f"{SOURCE}network: {{delay: 20 ms, rate: 10 Mbit/s}}\n")
+    cases = [trial.case for trial in job.trials.select_related("case")[:1]]
+    two = unsupported_cases.find_unsupported(spec, cases, {"a": FACTS, "b": FACTS}, JobHosts(job))
+    assert "on one host only, and the job has one, two" in two[cases[0].pk]
+    job.placements.update(host=job.host)
+    one = JobHosts(job)
+    for known, why in (
+        ({}, "one: it cannot emulate delay and rate: check the host again"),
+        ({"network_available": ["rate"], "network_problem": "no netem"}, "emulate delay: no netem"),
+        ({"network_available": ["delay", "jitter", "loss", "rate"]}, ""),
+    ):
+        found = unsupported_cases.find_unsupported(spec, cases, {"a": {**FACTS, **known}}, one)
+        assert why in found[cases[0].pk]
+        assert bool(found[cases[0].pk]) == bool(why)
 
 
 def test_another_attempt_checks_support_again(job: Job) -> None:

@@ -11,8 +11,8 @@ from orchestrator.accounts import pruning
 from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.services import create_token
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import tasks
-from orchestrator.dispatch.tasks import remove_ended
+from orchestrator.dispatch import background_tasks
+from orchestrator.dispatch.background_tasks import remove_ended
 from orchestrator.runs import idempotency
 from orchestrator.runs.models import IdempotencyKey
 from tests.support.factories import Personas
@@ -53,7 +53,7 @@ def test_an_error_in_one_kind_does_not_stop_the_others(
     def prune_tokens() -> None:
         raise ValueError("in vain")
 
-    monkeypatch.setattr(tasks, "prune_tokens", prune_tokens)
+    monkeypatch.setattr(background_tasks, "prune_tokens", prune_tokens)
     IdempotencyKey.objects.create(team=personas.alice.team, key="old", request_digest="0")
     IdempotencyKey.objects.update(created_at=F("created_at") - timedelta(days=8))
     remove_ended()

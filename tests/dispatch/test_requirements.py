@@ -60,3 +60,5 @@ def test_folders_of_required_programs_come_first_on_the_path(
     names: list[str], folders: list[str]
 ) -> None:
     assert build_path(FACTS, dict.fromkeys(names, "*")) == folders
+    facts = {**FACTS, "path_folders": ["/opt/node/bin"]}
+    assert build_path(facts, dict.fromkeys(names, "*")) == ["/opt/node/bin", *folders]

@@ -49,7 +49,7 @@ def test_the_index_lists_every_document():
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=get_name)
 def test_links_of_documents_resolve(document):
-    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", document.read_text()):
+    for target, anchor in re.findall(r"\]\(<?([^)#>]*)(?:#([^)]*))?>?\)", document.read_text()):
         if "://" not in target:
             file = document.parent / target if target else document
             assert file.exists(), target

@@ -36,7 +36,6 @@ RETIRED = {
     "standings_of": "load_case_statuses",
     "seencase": "CaseComparisons",
     "seen_case": "compare_case",
-    "contest": "ComparisonSpec",
     # Changes
     "serieslook": "SeriesDetection",
     "series_looks": "series_detections",

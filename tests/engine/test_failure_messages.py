@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.db.models.functions import Now
 
 from orchestrator.comparisons.verdict_cache import load_verdict_cards
-from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_credential
-from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.transport.keys import generate_key
 from tests.support.engine import MEASURED, Engine, running_engine, server
@@ -164,30 +163,25 @@ def unreachable(team: Personas, tmp_path: Path) -> Iterator[Run]:
         yield make_run(team.alice, shas)
 
 
-def test_a_job_of_an_unreachable_host_is_queued_again(
-    unreachable: Run, engine: Engine, team: Personas
+def test_a_job_waits_for_an_unreachable_host_until_its_wait_limit(
+    unreachable: Run, engine: Engine
 ) -> None:
+    """The workers probe the host meanwhile; the job loses no attempt."""
+    host = Host.objects.get()
+
+    def was_probed_twice() -> bool:
+        host.refresh_from_db()
+        return host.failed_probes >= 2
+
+    engine.wait_for(was_probed_twice)
     job = unreachable.jobs.get()
-
-    def back_in_the_queue() -> bool:
-        job.refresh_from_db()
-        return job.attempt == 2
-
-    engine.wait_for(back_in_the_queue)
-    assert job.state == "queued"
+    assert (job.state, job.attempt, host.state) == ("queued", 1, "unreachable")
     assert "127.0.0.1" in job.message
-    assert "attempt 1 of 4" in job.message
+    assert "The job waits for it" in job.message
     assert not HostLease.objects.exists()
-    assert Host.objects.get().state == "unreachable"
-    assert cancel_run(member=team.alice, run_id=unreachable.pk).state == "cancelled"
-
-
-def test_a_job_of_a_host_that_stays_unreachable_fails(unreachable: Run, tmp_path: Path) -> None:
-    unreachable.jobs.update(attempt=MAX_ATTEMPTS)
-    with running_engine(tmp_path) as engine:
-        run = engine.finish(unreachable)
+    Run.objects.update(waits_until=Now())
+    run = engine.finish(unreachable)
     assert run.state == "failed"
-    assert "127.0.0.1" in run.message
-    assert f"after {MAX_ATTEMPTS} attempts" in run.message
-    assert not HostLease.objects.exists()
+    assert "the wait limit of the run" in run.message
+    assert "here has not answered since" in run.message
     assert not Trial.objects.filter(state="planned").exists()

@@ -66,6 +66,9 @@ def test_a_slower_commit_is_found_and_all_results_are_kept(
     # Two more than a verdict needs: a busy machine may void a trial, and its block with it.
     run = engine.finish(make_run(alice, [shas[0], shas[2]], rounds=7))
     assert_measured(run)
+    placement = run.jobs.get().trials.filter(state="measured").first().provenance["placement"]["a"]
+    assert set(placement["cpus"]) == {"server", "tool"}
+    assert not set(placement["cpus"]["server"]) & set(placement["cpus"]["tool"])
 
     benchmark = load_benchmark(alice, "hello")
     before, after = (Commit.objects.get(sha=sha) for sha in (shas[0], shas[2]))

@@ -16,7 +16,7 @@ from tests.support.engine import (
     with_a_long_case,
 )
 from tests.support.factories import Personas, make_definition, make_project, make_run
-from tests.support.fleet import ANYWHERE, add_hosts
+from tests.support.fleet import ANYWHERE, TUNED, add_hosts
 from tests.support.fleet_assertions import assert_all_is_well
 from tests.support.journals import StepJournal, overlaps
 from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
@@ -59,6 +59,9 @@ def test_a_run_uses_three_hosts_at_once(
     assert_all_is_well(hosts, [run])
     steps = [host.journals() for host in hosts]
     assert all(step.was_tuned for each in steps for step in each)
+    for trial in Trial.objects.filter(job__run=run).select_related("job__snapshot"):
+        assert trial.provenance["tuning"] == {"a": {"swappiness": TUNED}}
+        assert trial.job.snapshot.facts["static"]["swappiness"] == TUNED
     assert {len(names_in(each)) for each in steps} == {1}
     assert overlaps(step for each in steps for step in each), "they did not work side by side"
 
@@ -91,6 +94,7 @@ def test_a_trial_with_a_remote_load_generator_is_measured(
         assert (roles["target"], roles["generator"]) in around
         for trial in job.trials.all():
             assert trial.host == job.host
+            assert trial.provenance["tuning"] == {label: {"swappiness": TUNED} for label in "ab"}
             assert any(addresses[roles["target"]] in word for word in trial.provenance["argv"])
     secrets = shared_secrets(hosts)
     assert len(secrets) == 3

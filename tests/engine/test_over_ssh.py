@@ -1,5 +1,7 @@
 """A host added as in the web UI is measured over SSH; one that shows another key is not."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     UnreachableError,
 )
-from orchestrator.fleet.models import Host, HostSnapshot
+from orchestrator.fleet.models import CheckStep, Host, HostSnapshot
 from orchestrator.fleet.services import (
     NewHost,
     add_credential,
@@ -21,9 +23,10 @@ from orchestrator.fleet.services import (
     remove_host,
     save_profile,
 )
-from orchestrator.runs.models import Build, Trial
+from orchestrator.runs.models import Build, Job, Trial
+from orchestrator.runs.wait_reasons import describe_wait
 from orchestrator.transport.keys import generate_key
-from tests.support.engine import Engine, assert_measured, server
+from tests.support.engine import Engine, assert_measured, check_now, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.sshd import SshServer, start_sshd
 
@@ -88,9 +91,14 @@ def test_a_host_with_another_host_key_is_refused(
     host = add_confirmed(machine, team)
     impostor = generate_key().public_openssh
     confirm_host_key(member=team.alice, host_id=host.pk, host_key=" ".join(impostor.split()[:2]))
-    run = engine.finish(make_run(team.alice, shas, hosts=("bench-1",)))
-    assert run.state == "failed"
-    assert "SHA256:" in run.message
+    run = make_run(team.alice, shas, hosts=("bench-1",))
+    engine.wait_for(lambda: Host.objects.get().state == "quarantined")
+    job = run.jobs.get()
+    engine.wait_for(lambda: Job.objects.get(pk=job.pk).state == "queued")
+    job.refresh_from_db()
+    assert job.attempt == 1
+    assert "bench-1 is quarantined" in describe_wait(job)
+    assert "SHA256:" in describe_wait(job)
     assert not Trial.objects.filter(state="measured").exists()
 
 
@@ -102,6 +110,31 @@ def test_a_host_is_not_used_before_its_key_is_confirmed(
     add_host(member=team.alice, new=describe(machine, team))
     with pytest.raises(InvalidRequestError, match="being set up"):
         make_run(team.alice, shas, hosts=("bench-1",))
+
+
+def test_a_host_that_ends_processes_with_their_connection_fails_the_check(
+    team: Personas, machine: SshServer, tmp_path: Path
+) -> None:
+    host = add_confirmed(machine, team)
+    # As systemd-logind with KillUserProcesses=yes: nothing outlives the command.
+    ending = tmp_path / "python"
+    spaces = "unshare --user --map-root-user --pid --fork --kill-child"
+    ending.write_text(f'#!/bin/sh\nexec {spaces} {sys.executable} "$@"\n')
+    ending.chmod(0o755)
+    if subprocess.run([ending, "-c", ""], check=False).returncode:
+        pytest.skip("namespaces are not allowed here")
+    Host.objects.filter(pk=host.pk).update(python=str(ending))
+    checks = check_now(member=team.alice, host_id=host.pk)
+    check = dict(checks.rows)[CheckStep.AGENT]
+    assert check is not None
+    assert check.outcome == "failed"
+    assert "ends all processes" in check.message
+    assert "loginctl enable-linger" in str(check.remedies)
+    Host.objects.filter(pk=host.pk).update(python=sys.executable)
+    checks = check_now(member=team.alice, host_id=host.pk, again=CheckStep.AGENT)
+    check = dict(checks.rows)[CheckStep.AGENT]
+    assert check is not None
+    assert check.outcome == "passed"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
 """Who holds a host back, who lets it go, and what no look at it may undo."""
 
-from datetime import timedelta
-
 import pytest
 
 from orchestrator.accounts.models import AuditEntry, Role
-from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
     ConflictError,
     HostKeyMismatchError,
@@ -22,7 +19,7 @@ from orchestrator.fleet.host_settings import (
     retire_host,
 )
 from orchestrator.fleet.models import HELD, Host, HostState
-from orchestrator.fleet.selectors import TRY_AGAIN_AFTER, load_usable_hosts
+from orchestrator.fleet.selectors import load_usable_hosts
 from orchestrator.fleet.services import (
     confirm_host_key,
     record_host_error,
@@ -147,17 +144,20 @@ def test_a_poll_of_a_held_host_does_not_change_its_state(state: str, host: Host)
     assert host.last_seen_at is not None
 
 
-def test_an_unreachable_host_is_left_alone_for_a_while(host: Host) -> None:
+def test_an_unreachable_host_gets_no_job_until_it_answers(host: Host) -> None:
     record_host_error(host=host, error=UnreachableError("no route to here"))
     assert _now(host) == ("unreachable", "no route to here")
+    since = host.unreachable_since
     assert load_usable_hosts([host.team_id]) == []
 
-    Host.objects.update(unreachable_at=utc_now() - TRY_AGAIN_AFTER - timedelta(seconds=1))
-    assert [each.id for each in load_usable_hosts([host.team_id])] == [host.pk]
+    record_host_error(host=host, error=UnreachableError("still no route"))
+    assert _now(host) == ("unreachable", "still no route")
+    assert host.unreachable_since == since
 
     record_host_seen(host=host)
     assert _now(host) == ("ready", "")
-    assert host.unreachable_at is None
+    assert [each.id for each in load_usable_hosts([host.team_id])] == [host.pk]
+    assert host.unreachable_since is None
 
 
 @pytest.mark.parametrize("error", [HostKeyMismatchError, LoginRefusedError])

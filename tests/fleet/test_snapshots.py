@@ -11,7 +11,6 @@ from orchestrator.fleet.services import record_snapshot, save_profile
 from tests.support.factories import Personas
 
 FACTS: dict[str, Any] = {
-    "fingerprint": "a" * 64,
     "cpu_model": "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz",
     "cores": 4,
     "threads": 8,
@@ -27,7 +26,7 @@ FACTS: dict[str, Any] = {
 
 
 def _facts(**changes: Any) -> dict[str, Any]:
-    return {**FACTS, "fingerprint": "b" * 64, **changes}
+    return {**FACTS, **changes}
 
 
 def test_a_changed_fact_begins_an_epoch_that_names_the_change(host: Host) -> None:
@@ -47,17 +46,50 @@ def test_the_same_machine_stays_in_its_epoch(host: Host) -> None:
     assert not HostChange.objects.exists()
 
 
-def test_another_fingerprint_of_the_same_facts_is_not_a_change(host: Host) -> None:
-    record_snapshot(host=host, facts=FACTS)
-    # The agent of today rounds what it calls static, and says more of it.
-    static = {"kernel": "6.1.0-30", "memory_bytes": 16_500_000_001, "microcode": "0xf8"}
+def test_a_fact_that_an_agent_reports_for_the_first_time_is_not_a_change(host: Host) -> None:
+    record_snapshot(host=host, facts={**FACTS, "static": {"kernel": "6.1.0-30"}})
+    static = {"kernel": "6.1.0-30", "microcode": "0xf8"}
     record_snapshot(host=host, facts=_facts(static=static))
     assert not HostChange.objects.exists()
 
 
+def test_a_fact_that_was_unknown_in_between_is_compared_with_its_last_value(host: Host) -> None:
+    """Such as the version of a runtime that did not answer in time."""
+    for version in ("20.1.0", None, None, "20.2.0", "20.2.0"):
+        record_snapshot(host=host, facts={**FACTS, "static": {"node_version": version}})
+    (change,) = load_host_changes(host)
+    assert change.changed == {"node_version": ["20.1.0", "20.2.0"]}
+
+
+def test_facts_that_an_agent_no_longer_reports_are_not_kept(host: Host) -> None:
+    for number in range(3):
+        snapshot = record_snapshot(host=host, facts={"static": {f"fact {number}": "1"}})
+    assert snapshot.facts["static"] == {"fact 2": "1", "environment": ""}
+
+
+def test_another_tuning_begins_an_epoch(host: Host) -> None:
+    facts = {**FACTS, "static": {"kernel": "6.1.0-30", "turbo": "on", "governor": "powersave"}}
+    first = record_snapshot(host=host, facts=facts)
+    host.tuning = {"turbo": "off", "governor": "powersave"}
+    second = record_snapshot(host=host, facts=facts)
+    (change,) = load_host_changes(host)
+    assert change.changed == {"turbo": ["on", "off"]}
+    assert second.facts["tuning"] == host.tuning
+    assert first.fingerprint != second.fingerprint
+
+
+def test_tuning_to_the_settings_that_the_host_has_is_not_a_change(host: Host) -> None:
+    facts = {**FACTS, "static": {"turbo": "off"}}
+    first = record_snapshot(host=host, facts=facts)
+    host.tuning = {"turbo": "off"}
+    second = record_snapshot(host=host, facts=facts)
+    assert not HostChange.objects.exists()
+    assert first.fingerprint == second.fingerprint
+
+
 def test_each_change_is_relative_to_the_previous_snapshot(host: Host) -> None:
-    for fingerprint, kernel in (("a", "1"), ("b", "2"), ("a", "1")):
-        record_snapshot(host=host, facts=_facts(fingerprint=fingerprint, kernel=kernel))
+    for kernel in ("1", "2", "1"):
+        record_snapshot(host=host, facts=_facts(kernel=kernel))
     assert [change.changed["kernel"] for change in load_host_changes(host)] == [
         ["1", "2"],
         ["2", "1"],

@@ -30,7 +30,7 @@ from devstack.places import CHECKOUT
 from orchestrator.accounts.services import create_token
 from orchestrator.alerts.models import Alert, Channel, Delivery
 from orchestrator.benchmarks.models import Case
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import Credential, Host
 from orchestrator.forges.models import BenchmarkRequest
 from orchestrator.reports.models import ReferenceSource
 from orchestrator.results.models import ChangePoint
@@ -114,6 +114,7 @@ def list_ids(demo_team: DemoTeam) -> dict[str, object]:
         "job_id": ids(Job),
         "trial_id": ids(Trial),
         "host_id": ids(Host),
+        "credential_id": ids(Credential),
         "alert_id": ids(Alert),
         "channel_id": ids(Channel),
         "delivery_id": ids(Delivery),

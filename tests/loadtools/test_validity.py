@@ -6,6 +6,7 @@ import pytest
 
 from agents.hostagent.platform.counters import FACTS
 from orchestrator.loadtools.combined import CAUSED_BY_LOAD
+from orchestrator.loadtools.emulated_network import EmulatedNetwork
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
@@ -65,6 +66,11 @@ def host(**facts: Any) -> dict[str, Any]:
     return {"result": {"interference": {"a": facts}}}
 
 
+def used(**usage: Any) -> dict[str, Any]:
+    """The usage of a load of ten seconds."""
+    return {"result": {"usage": usage, "load_started_at": 0.0, "load_ended_at": 10.0}}
+
+
 def before(**facts: Any) -> dict[str, Any]:
     return {"result": {"hosts": {"a": facts}}}
 
@@ -93,6 +99,12 @@ def opened(most: int | None, **changes: Any) -> dict[str, Any]:
     return {"spec": spec(connections=100, **changes), "rate": 10_000.0, **samples(
         "connections", [0, most, most, most]
     )}  # fmt: skip
+
+
+def on_link(**measured: Any) -> dict[str, Any]:
+    """An emulated network without loss and rate."""
+    whole = {"jitter_s": None, "lost": {}, "rate_bps": None, "queues": "", "changed": False}
+    return {"result": {"network": {**whole, **measured}}}
 
 
 def sampled(*seen: dict[str, Any]) -> dict[str, Any]:
@@ -159,6 +171,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("link_stalled", {"result": {"peer_gap_s": 3.1}}, {"result": {"peer_gap_s": 3.0}}),
     ("quota_refused", {"result": {"limits": {**PINNED, **REFUSED}}}, {}),
     (
+        "limits_changed",
+        {"result": {"limits": {**PINNED, "x": {"changed": {"memory_bytes": "it was 5"}}}}},
+        {"result": {"limits": {**PINNED, "x": {"changed": {}}}}},
+    ),
+    (
         "limits_refused",
         {"result": {"limits": {**PINNED, "x": {"refused": {"open_files": "no"}}}}},
         {"result": {"limits": {**PINNED, "x": {"refused": {}}}}},
@@ -192,6 +209,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("tool_bound", {"tool_share": 0.851}, {"tool_share": 0.85}),
     ("tool_bound", {"tool_share": 1.0}, {"tool_share": 1.0, "spec": spec(client_measured=True)}),
     ("shared_cpus", {"result": {"limits": SHARED}}, {"result": {"limits": PINNED}}),
+    (
+        "shared_cpus",
+        {"result": {"placement": {"a": {"shared": [["server", "tool"]], "problem": "1 core"}}}},
+        {"result": {"placement": {"a": {"shared": [["server", "service:db"]]}}}},
+    ),
     (
         "shared_cpus",
         {"result": {"limits": FREE}},
@@ -229,6 +251,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("load_before", before(load1=2.1, cpus=4), before(load1=2.0, cpus=4)),
     ("load_before", before(load1=9, cpus=4), before(load1=9, cpus=4, busy_share=0.0)),
     ("foreign_process", host(foreign_share=0.051), host(foreign_share=0.05, pressure_share=0.9)),
+    ("agent_cpu", used(sampler_cpu_s=0.51), used(sampler_cpu_s=0.5)),
+    ("chatty_log", host(log_bytes_per_s=10.5 * 2**20), host(log_bytes_per_s=10 * 2**20)),
+    ("workers_ended", used(ended_workers=1), used(ended_workers=0)),
     ("steal", host(steal_share=0.0101), host(steal_share=0.01)),
     (
         "virus_scan",
@@ -252,6 +277,32 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     ("busy_neighbour", host(foreign_share=0.51), host(foreign_share=0.05)),
     ("throttled_by_heat", host(throttle_count=1), host(throttle_count=0)),
+    ("throttled_by_heat", host(cooling_state=1), host(cooling_state=0, throttle_count=0)),
+    (
+        "clock_limited",
+        host(clock_limit_mhz=[3500.0, 4000.0]),
+        host(clock_limit_mhz=[4000.0, 4000.0]),
+    ),
+    (
+        "clock_below_base",
+        host(clock_base_mhz=2000.0, clock_mhz=[1000.0, 1799.0]),
+        host(clock_base_mhz=2000.0, clock_mhz=[1000.0, 1800.0]),
+    ),
+    (
+        "clock_below_base",
+        host(clock_base_mhz=2000.0, clock_mhz=[1.0, 1.0]),
+        host(clock_base_mhz=None, clock_mhz=[1.0, 1.0]),
+    ),
+    (
+        "tuning_refused",
+        before(tuning={"applied": {}, "refused": {"turbo": "/sys/x: Permission denied"}}),
+        before(tuning={"applied": {"turbo": "off"}, "refused": {}}),
+    ),
+    (
+        "tuning_changed",
+        host(changed_settings={"turbo": "/sys/x is '0' instead of '1'"}),
+        host(changed_settings={}),
+    ),
     ("on_battery", host(on_battery=True), host(on_battery=False)),
     ("on_battery", before(on_battery=True), before(on_battery=None)),
     ("swapping", host(swapped_pages=1), host(swapped_pages=0)),
@@ -259,7 +310,25 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("ports_exhausted", host(ports_exhausted=True), host(ports_exhausted=False)),
     ("listen_overflow", host(listen_overflows=1), host(listen_overflows=0)),
     ("retransmissions", host(retransmitted_share=0.0011), host(retransmitted_share=0.001)),
+    (
+        "retransmissions",
+        host(retransmitted_share=0.1),
+        {
+            "spec": spec(network=EmulatedNetwork(loss=0.01)),
+            "result": {
+                **on_link(round_trip_s=0.0)["result"],
+                **host(retransmitted_share=0.1)["result"],
+            },
+        },
+    ),
+    (
+        "network_differs",
+        {"spec": spec(network=EmulatedNetwork(delay_s=0.02)), **on_link(round_trip_s=0.0001)},
+        {"spec": spec(network=EmulatedNetwork(delay_s=0.02)), **on_link(round_trip_s=0.0201)},
+    ),
+    ("network_differs", {"spec": spec(network=EmulatedNetwork())}, on_link(round_trip_s=0.02)),
     ("clock_stepped", host(clock_step_s=-0.0011), host(clock_step_s=0.001)),
+    ("suspended", host(suspended_s=0.02), host(suspended_s=0.01)),
     (
         "rebooted",
         {"result": {"hosts": {"a": {"boot_id": "1"}}, "interference": {"a": {"boot_id": "2"}}}},
@@ -287,12 +356,32 @@ def test_only_a_slow_server_is_called_saturated(changes: dict[str, Any], cause: 
     assert f"answered correctly, {cause} " in f"{reason.message} "
 
 
+def test_interference_on_siblings_names_them() -> None:
+    placement = {"a": {"siblings": [5, 6]}}
+    found = evidence(result={"interference": {"a": {"foreign_share": 0.6}}, "placement": placement})
+    (reason,) = judge(found).reasons
+    assert reason.code == "busy_neighbour"
+    assert "on the CPUs of the trial or their siblings (CPUs 5-6)" in reason.message
+
+
 @pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
 def test_each_threshold_is_applied(code: str, over: dict[str, Any], under: dict[str, Any]) -> None:
     verdict = judge(evidence(**over))
     assert verdict.codes == (code,)
     assert verdict.level == THRESHOLDS[code].level
     assert codes(evidence(**under)) == []
+
+
+def test_a_refused_setting_is_named_with_its_file_and_the_fix() -> None:
+    why = (
+        "/sys/devices/system/cpu/intel_pstate/no_turbo: Permission denied (only root may write it)"
+    )
+    refused = {"turbo": why, "x" * 100: "y" * 1000}
+    (reason,) = judge(evidence(**before(tuning={"applied": {}, "refused": refused}))).reasons
+    assert reason.message == (
+        f"turbo was not set: {why}; {'x' * 30} was not set: {'y' * 300}: remove the setting from "
+        "the settings of the host, or let the login of Pitwall write the file"
+    )
 
 
 def test_every_reason_has_a_test_case() -> None:

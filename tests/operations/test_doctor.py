@@ -36,7 +36,7 @@ def deployed(settings, tmp_path, own_queue):
     settings.STATIC_ROOT = str(tmp_path)
     (tmp_path / "staticfiles.json").write_text("{}")
     redis = connect_redis()
-    for kind in ("worker", "beat", "fetcher"):
+    for kind in ("worker", "beat", "background"):
         record_heartbeat(redis, own_queue, kind, "machine:1")
     return settings
 

@@ -52,6 +52,8 @@ def test_metrics_cover_queue_leases_hosts_and_phases(client, queued):
     assert 60 <= before["pitwall_queue_oldest_seconds"] < 120
     assert before["pitwall_leases"] == 0
     assert before['pitwall_hosts{state="ready"}'] == 1
+    for queue in ("steps", "background", "fetches"):
+        assert before[f'pitwall_broker_messages{{queue="{queue}"}}'] >= 0
     lease_queued_jobs()
     after = read(client)
     assert (after["pitwall_queue_jobs"], after["pitwall_leases"]) == (1, 1)

@@ -40,10 +40,10 @@ def test_readiness_reports_missing_services(client, redis, own_queue):
     answer = client.get("/readyz", **STRANGE)
     silent = "none sent a heartbeat within 30 s"
     parts = {"database": "ok", "migrations": "ok", "redis": "ok"}
-    parts |= dict.fromkeys(("worker", "fetcher", "beat"), silent)
+    parts |= dict.fromkeys(("worker", "background", "beat"), silent)
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": parts})
     assert client.get("/readyz?engine").status_code == 503
-    for kind in ("worker", "fetcher", "beat"):
+    for kind in ("worker", "background", "beat"):
         record_heartbeat(redis, own_queue, kind, build_process_name())
     answer = client.get("/readyz?engine")
     assert (answer.status_code, set(answer.json()["parts"].values())) == (200, {"ok"})

@@ -77,7 +77,7 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
     )
 
 
-@pytest.mark.parametrize("kind", ["worker", "fetcher", "beat"])
+@pytest.mark.parametrize("kind", ["worker", "background", "beat"])
 def test_a_process_with_a_stuck_main_loop_ends_itself(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     environment = {**os.environ, "PITWALL_QUEUE": configured.CELERY_TASK_DEFAULT_QUEUE}

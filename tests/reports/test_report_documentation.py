@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from orchestrator.reports.chart_spec import ChartSpec
+from orchestrator.reports.claim_spec import Claim, Original
 from orchestrator.reports.pivot_model import PUBLISHED, WORDS
 from orchestrator.reports.report_spec import (
     OWN_DIMENSIONS,
@@ -22,7 +24,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reports.md").read_text()
 EXAMPLE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0]
 
 
-@pytest.mark.parametrize("model", [ReportSpec, TableSpec, Column, Measure, Dimension, Sort])
+@pytest.mark.parametrize(
+    "model",
+    [ReportSpec, TableSpec, Column, Measure, Dimension, Sort, Claim, Original, ChartSpec],
+)
 def test_the_documentation_names_every_field(model: type[BaseModel]) -> None:
     assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", PAGE)] == []
 

@@ -3,7 +3,8 @@
 import pytest
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.report_spec import find_known_metric, parse, parse_all, to_yaml
+from orchestrator.reports.report_spec import parse, parse_all, to_yaml
+from orchestrator.reports.spec_fields import find_known_metric
 
 WHOLE = """\
 version: 1
@@ -14,6 +15,10 @@ commit: main
 cases: size == 1024
 names: {protocol: {h1: HTTP/1.1}}
 published: columns
+prose: |
+  # Two lines
+
+  *of Markdown*: "quoted"
 tables:
   - title: Rates
     rows: [system, {dimension: protocol, title: Spoken}]
@@ -23,6 +28,7 @@ tables:
       - {title: Gain, metric: requests.rate, relative: true}
       - {title: Less, difference: [Ops, Ops]}
     sort: {column: Ops}
+    charts: [{kind: ranks}, {kind: lines, x: system, panels: protocol, scale: log}]
   - rows: [metric]
     metrics: [{metric: latency.p99, unit: ms}]
     columns: [{title: All, where: rate >= 100}]

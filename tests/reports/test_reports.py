@@ -215,7 +215,8 @@ def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
     facts = dict(load_provenance(made(personas, cases="connections == 4")).facts)
     assert facts["Trials"].startswith("18 valid, 6 suspect; values use only")
-    assert facts["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
+    load = "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials; 1 run"
+    assert facts["Load of the definition"] == load
     assert facts["Load tool"] == "oha 1.0 (24 trials)"
     assert "Builds" not in facts
 

@@ -10,7 +10,7 @@ from orchestrator.benchmarks.refs import resolve_as_fetched
 from orchestrator.benchmarks.selectors import load_benchmarks
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import tasks
+from orchestrator.dispatch import background_tasks
 from orchestrator.retention import abandoned_drafts
 from orchestrator.retention.abandoned_drafts import DAYS_KEPT, delete_abandoned_drafts
 from orchestrator.retention.deletions import (
@@ -62,8 +62,8 @@ def test_the_periodic_task_deletes_it_and_removes_it_for_good_later(
     for later in (ABANDONED, ABANDONED + REMOVED):
         assert Benchmark.with_deleted.filter(pk=draft.pk).exists()
         now = utc_now() + later
-        monkeypatch.setattr(tasks, "utc_now", lambda now=now: now)
-        tasks.prune_results()
+        monkeypatch.setattr(background_tasks, "utc_now", lambda now=now: now)
+        background_tasks.prune_results()
     assert not Benchmark.with_deleted.filter(pk=draft.pk).exists()
     assert not Run.objects.filter(definition__benchmark=draft.pk).exists()
     assert Benchmark.objects.filter(slug="hello").exists()

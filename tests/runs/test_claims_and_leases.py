@@ -55,6 +55,16 @@ def test_a_host_is_leased_to_the_oldest_job(job: Job) -> None:
     assert HostLease.objects.get().job == job
 
 
+def test_each_job_is_reported_as_soon_as_it_has_its_host(job: Job, personas: Personas) -> None:
+    """The leases of a large fleet take many seconds."""
+    make_local_host(personas.alice, "second")
+    shas = [variant.commit.sha for variant in job.run.variants.all()]
+    make_run(personas.alice, shas, rounds=1, hosts=("second",))
+    held: list[int] = []
+    leased = leasing.lease_queued_jobs(lambda _: held.append(HostLease.objects.count()))
+    assert (len(leased), held) == (2, [1, 2])
+
+
 def test_one_worker_at_a_time_advances_a_job(job: Job) -> None:
     held(job)
     assert claims.claim_job(job.pk) is None
@@ -188,7 +198,7 @@ def test_a_long_queue_of_one_team_does_not_hide_a_job_of_another(
         run = make_run(member, shas[:2], hosts=(), placements=wish, rounds=1, priority="high")
         run.jobs.update(created_at=utc_now() - timedelta(days=2 if member is blue else 0))
     wanted = Job.objects.get(run__team=blue.team)
-    count = leasing.JOBS_PER_TICK + 5
+    count = leasing.JOBS_PER_PAGE + 5
     jobs = Job.objects.bulk_create(
         Job(run=wanted.run, expected_s=wanted.expected_s, state=JobState.QUEUED)
         for _ in range(count)
@@ -202,7 +212,7 @@ def test_a_long_queue_of_one_team_does_not_hide_a_job_of_another(
     assert leasing.lease_queued_jobs() == [ours.pk]
     # The window holds for each team: with all of them in one, red's job is not among the first.
     first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[
-        : leasing.JOBS_PER_TICK
+        : leasing.JOBS_PER_PAGE
     ]
     assert {job.run_id for job in first} == {wanted.run_id}
 

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from orchestrator.runs.queue import (
     AGEING_S,
-    HOLD_AFTER_S,
+    LATEST_S,
+    LONGEST_RESERVATION_S,
+    RESERVE_AFTER_S,
+    BusyHost,
     FreeHost,
+    HostPool,
     PlacementRequest,
     WaitingJob,
     choose_grants,
@@ -39,10 +43,25 @@ def on(number: int, role: str = "target") -> PlacementRequest:
     return PlacementRequest(role=role, host=UUID(int=number))
 
 
+def busy(number: int, free_in_s: float, **changes: object) -> BusyHost:
+    plain = BusyHost(host=UUID(int=number), team=RED, profile=1, free_in_s=free_in_s)
+    return replace(plain, **changes)
+
+
+def pool(free: list[FreeHost], *leased: BusyHost) -> HostPool:
+    return HostPool(
+        free={each.host: each for each in free}, busy={each.host: each for each in leased}
+    )
+
+
 def granted(
-    waiting: list[WaitingJob], free: list[FreeHost], used: dict[int, float] | None = None
+    waiting: list[WaitingJob],
+    free: list[FreeHost],
+    used: dict[int, float] | None = None,
+    leased: tuple[BusyHost, ...] = (),
 ) -> list[int]:
-    return [grant.job.int - 1000 for grant in choose_grants(waiting, free, used or {})]
+    grants = choose_grants(waiting, pool(free, *leased), used or {})
+    return [grant.job.int - 1000 for grant in grants]
 
 
 def test_queue_serves_the_oldest_first() -> None:
@@ -78,7 +97,7 @@ def test_queue_measures_parents_first() -> None:
 def test_queue_gives_all_hosts_of_a_job_or_none() -> None:
     two = job(1, on(1), on(2, "generator"))
     assert granted([two], [host(1)]) == []
-    assert choose_grants([two], [host(1), host(2)], {})[0].hosts == {
+    assert choose_grants([two], pool([host(1), host(2)]), {})[0].hosts == {
         "target": UUID(int=1),
         "generator": UUID(int=2),
     }
@@ -91,13 +110,13 @@ def test_queue_gives_roles_of_one_tag_different_hosts() -> None:
     )
     fast = frozenset({"fast"})
     assert granted([job(1, *asks)], [host(1, tags=fast)]) == []
-    grants = choose_grants([job(1, *asks)], [host(1, tags=fast), host(2, tags=fast)], {})
+    grants = choose_grants([job(1, *asks)], pool([host(1, tags=fast), host(2, tags=fast)]), {})
     assert len(set(grants[0].hosts.values())) == 2
 
 
 def test_queue_reserves_the_only_candidate_of_a_role() -> None:
     asks = (PlacementRequest(role="target", profile=1), on(1, "generator"))
-    grants = choose_grants([job(1, *asks)], [host(1), host(2)], {})
+    grants = choose_grants([job(1, *asks)], pool([host(1), host(2)]), {})
     assert grants[0].hosts == {"target": UUID(int=2), "generator": UUID(int=1)}
 
 
@@ -117,10 +136,39 @@ def test_queue_never_gives_a_host_of_another_team() -> None:
 
 
 def test_queue_reserves_free_hosts_for_a_job_that_needs_several() -> None:
-    two = job(1, on(1), on(2, "generator"), waited_s=HOLD_AFTER_S)
+    two = job(1, on(1), on(2, "generator"), waited_s=RESERVE_AFTER_S)
     small = job(2, on(1), waited_s=1.0)
-    assert granted([two, small], [host(1)]) == []
-    assert granted([replace(two, waited_s=HOLD_AFTER_S - 1), small], [host(1)]) == [2]
+    soon = (busy(2, free_in_s=59.0),)
+    assert granted([two, small], [host(1)], leased=soon) == []
+    young = replace(two, waited_s=RESERVE_AFTER_S - 1)
+    assert granted([young, small], [host(1)], leased=soon) == [2]
+    # A late job may end at any moment.
+    assert granted([two, small], [host(1)], leased=(busy(2, -LATEST_S),)) == []
+
+
+def test_queue_reserves_no_host_for_one_that_is_away_or_not_free_soon() -> None:
+    """Whatever the level of the job that needs both; `host(2)` is off, closed or held."""
+    two = job(1, on(1), on(2, "generator"), waited_s=4 * AGEING_S, priority=2)
+    small = job(2, on(1), waited_s=1.0, priority=-2)
+    assert granted([two, small], [host(1)]) == [2]
+    for free_in_s in (LONGEST_RESERVATION_S + 1, -LATEST_S - 1):
+        assert granted([two, small], [host(1)], leased=(busy(2, free_in_s),)) == [2]
+    # It opens for too short a time.
+    closing = busy(2, 30.0, closes_in_s=59.0)
+    assert granted([two, small], [host(1)], leased=(closing,)) == [2]
+
+
+def test_queue_fills_reserved_hosts_with_jobs_that_end_in_time() -> None:
+    two = job(1, on(1), on(2, "generator"), waited_s=2 * RESERVE_AFTER_S)
+    long, short = job(2, on(1), expected_s=301.0), job(3, on(1), expected_s=299.0)
+    assert granted([two, long, short], [host(1)], leased=(busy(2, 300.0),)) == [3]
+
+
+def test_queue_reserves_a_busy_host_for_one_job_only() -> None:
+    first = job(1, on(1), on(2, "generator"), waited_s=2 * RESERVE_AFTER_S)
+    second = job(2, on(3), on(2, "generator"), waited_s=RESERVE_AFTER_S)
+    small = job(4, on(3), waited_s=1.0)
+    assert granted([first, second, small], [host(1), host(3)], leased=(busy(2, 5.0),)) == [4]
 
 
 @given(
@@ -136,7 +184,7 @@ def test_queue_never_gives_a_host_twice(wishes: list[tuple[int, int, int]], free
     ]
     hosts = [host(n, team=RED if n % 2 else BLUE) for n in free]
     given_away = [
-        h for grant in choose_grants(waiting, hosts, {}) for h in set(grant.hosts.values())
+        h for grant in choose_grants(waiting, pool(hosts), {}) for h in set(grant.hosts.values())
     ]
     assert len(given_away) == len(set(given_away))
     assert set(given_away) <= {each.host for each in hosts}

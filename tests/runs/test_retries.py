@@ -86,7 +86,7 @@ def test_a_retry_waits_before_it_is_leased_again(personas: Personas, shas: list[
 def test_a_job_does_not_wait_for_its_own_lease(personas: Personas, shas: list[str]) -> None:
     read_before = any_host(personas, shas, "one")
     assert leasing.lease_queued_jobs() == [read_before.pk]
-    assert describe_wait(read_before) == "next in the queue of its hosts"
+    assert describe_wait(read_before) == "in the queue of its hosts"
 
 
 def test_all_hosts_of_a_job_are_leased_or_none(personas: Personas, shas: list[str]) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, get_mirror_path
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.dispatch.tasks import claim_schedules
+from orchestrator.dispatch.background_tasks import claim_schedules
 from orchestrator.runs import schedules
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunRequest

@@ -1,7 +1,7 @@
 """The order of trials: balanced blocks that a seed repeats."""
 
 from collections import Counter, defaultdict
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 
 import pytest
 
@@ -82,3 +82,35 @@ def test_the_first_trial_is_random() -> None:
     assert 150 < firsts[0] < 250
     cases = Counter(order_trials(4, 2, 1, seed)[0].case for seed in range(400))
     assert min(cases.values()) > 60
+
+
+@pytest.mark.parametrize("variants", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_cases_of_a_contest_are_adjacent_in_balanced_order(variants: int, seed: int) -> None:
+    contests = [[0, 3, 4, 1], [2], [5, 6]]
+    slots = order_trials(7, variants, 8, seed, contests=contests)
+    rounds: dict[int, list[int]] = defaultdict(list)
+    for slot in slots:
+        rounds[slot.round].append(slot.case)
+    for cases in rounds.values():
+        assert sorted(cases) == sorted([*range(7)] * variants)
+    orders: dict[int, list[list[int]]] = defaultdict(list)
+    for cases in rounds.values():
+        blocks = [case for case, _ in groupby(cases)]
+        assert len(blocks) == 7, "the variants of a case are not adjacent"
+        for number, contest in enumerate(contests):
+            begin = min(map(blocks.index, contest))
+            assert set(blocks[begin : begin + len(contest)]) == set(contest)
+            orders[number].append(blocks[begin : begin + len(contest)])
+    for contest_orders in orders.values():
+        for first, second in zip(contest_orders[::2], contest_orders[1::2], strict=True):
+            assert second == first[::-1]
+    for blocks in list_blocks(slots).values():
+        for one, other in combinations(range(variants), 2):
+            assert sum(block.index(one) < block.index(other) for block in blocks) == 4
+
+
+def test_more_rounds_keep_the_earlier_ones_of_a_contest() -> None:
+    contests = [[0, 1, 2], [3, 4]]
+    short = order_trials(5, 2, 5, 7, contests=contests)
+    assert order_trials(5, 2, 20, 7, contests=contests)[: len(short)] == short

@@ -2,13 +2,16 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from django.db import connection
 
 from orchestrator.accounts.services import create_token
+from orchestrator.operations.listening import CHANNEL
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RunState
 from tests.support.engine import own_database_url
@@ -147,6 +150,10 @@ def test_long_polls_are_answered_when_the_server_stops(
 ) -> None:
     with served(tmp_path, threads=THREADS, environment=LIMITS) as server:
         waiting = all_wait(server, run, token)
+        # With it, some of them are in a thread when the server stops.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(run.pk)])
+        time.sleep(0.05)
         os.kill(server.worker(), signal.SIGTERM)
         answers = [each.answer() for each in waiting]
     assert {(answer.status, body["state"]) for answer, body in answers} == {(200, "queued")}

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.interim import INTERIM_BLOCKS
+from perf.detection.comparisons import MARGIN, measure_comparisons
 
 UNIMPORTANT = {Verdict.TRIVIAL, Verdict.EQUIVALENT}
 CHANGED = {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL}
@@ -84,6 +85,16 @@ def test_five_interim_analyses_do_not_raise_false_equivalence():
     change = math.log1p(0.03)
     runs = [first_verdict(*blocks(rng, 20, log_change=change, noise=0.015)) for _ in range(1_500)]
     assert share(runs, Verdict.EQUIVALENT.__eq__) <= 0.05
+
+
+def test_the_margin_is_rarely_called_unimportant_at_any_interim_analysis():
+    """With little noise, each of the five analyses can prove too much."""
+    rates = [
+        measure_comparisons(np.random.default_rng(61), 6_000, noise, MARGIN)
+        for noise in (0.005, 0.01)
+    ]
+    assert max(each.trivial + each.equivalent for each in rates) <= 0.05
+    assert min(each.trivial + each.equivalent for each in rates) >= 0.03
 
 
 @pytest.mark.parametrize(("noise", "at_least"), [(0.01, 0.99), (0.02, 0.9)])

@@ -161,3 +161,15 @@ def test_a_difference_is_symmetric_about_its_value():
     assert difference.high - difference.value == pytest.approx(difference.value - difference.low)
     same = estimate_difference(5.0, [[5.0]] * 3, 2.0, [[2.0]] * 3, are_means=True)
     assert (same.low, same.high) == (3.0, 3.0)
+
+
+def test_bounds_of_values_of_all_sizes_are_finite() -> None:
+    """A host may report any number; a report must not fail because of it."""
+    up, down = [[1e-300], [1.0], [1e300]], [[1e300], [1.0], [1e-300]]
+    alone = estimate(up, "mean")
+    change = change_against(1.0, up, 1.0, down, are_means=True)
+    for each in (alone, change):
+        assert each is not None
+        assert each.low is not None
+        assert each.high is not None
+        assert each.low < each.value < each.high < math.inf

@@ -5,7 +5,14 @@ import pytest
 from scipy.stats import ttest_ind
 
 from orchestrator.stats.estimates import MeanEstimate, estimate
-from orchestrator.stats.ranks import MOST_TESTED, RankInterval, compute_rank_intervals
+from orchestrator.stats.ranks import (
+    MOST_TESTED,
+    RankInterval,
+    compute_rank_intervals,
+    compute_ranking,
+)
+from perf.detection.contests import SERVERS, simulate_ranking
+from tests.stats.test_contests import enter
 
 
 def compute_mean(values):
@@ -83,3 +90,67 @@ def test_all_intervals_of_a_table_hold_together(spread):
         else:
             held += 1
     assert held / 400 >= 0.95 - 0.02
+
+
+DRIFT = [1.0, 1.5, 0.7, 1.2, 0.9, 1.1, 1.3]
+NOISE = [1.001, 0.999, 1.0, 1.002, 0.998, 1.0, 1.001]
+
+
+def enter_level(level, noise, **more):
+    values = [level * drift * each for drift, each in zip(DRIFT, noise, strict=True)]
+    return enter(values, **more)
+
+
+def rank_entries(*entries):
+    return compute_ranking([None] * len(entries), entries, falling=True)
+
+
+def test_entries_of_a_contest_are_ranked_by_their_blocks():
+    """Their drift is 20 times the difference, and in no pair."""
+    fast, slow = enter_level(1.03, NOISE), enter_level(1.0, NOISE[::-1])
+    assert rank_entries(fast, slow).intervals == [(1, 1), (2, 2)]
+    assert rank_entries(fast, slow).groups == ["a", "b"]
+    apart = rank_entries(fast, enter_level(1.0, NOISE, key="another"))
+    assert (apart.intervals, apart.groups) == ([(1, 2), (1, 2)], ["a", "a"])
+
+
+def test_a_smaller_alpha_proves_less():
+    """p is about 0.02, as after interim analyses at 0.008."""
+    noise = [1.1, 0.9, 1.02, 1.06, 0.94, 1.04, 0.98]
+    rows = [enter_level(1.09, noise), enter_level(1.0, [1.0] * 7)]
+    proven = compute_ranking([None, None], rows, falling=True)
+    stricter = compute_ranking([None, None], rows, falling=True, alpha=0.008)
+    assert (proven.groups, stricter.groups) == (["a", "b"], ["a", "a"])
+
+
+def test_rows_without_a_common_letter_are_proven_to_differ():
+    """The first and the last differ, and the one between them is noisy."""
+    noisy = [1.1, 0.9, 1.0, 1.08, 0.92, 1.05, 0.96]
+    ranking = rank_entries(
+        enter_level(1.03, NOISE),
+        enter_level(1.015, noisy),
+        enter_level(1.0, NOISE[::-1]),
+        enter_level(0.5, NOISE),
+    )
+    assert ranking.groups == ["a", "ab", "b", "c"]
+    assert ranking.intervals == [(1, 2), (1, 3), (2, 3), (4, 4)]
+
+
+def test_many_groups_of_a_row_are_written_as_a_range():
+    means = [MeanEstimate(mean=-1.0 * at, error=0.5, degrees=500) for at in range(40)]
+    ranking = compute_ranking(means, [None] * 40, falling=True)
+    assert ranking.groups[0] == "a"
+    assert "–" in ranking.groups[6]
+    assert compute_ranking([], [], falling=True).groups == []
+
+
+def test_identical_servers_are_one_group_and_a_faster_one_is_first():
+    """As `make bench-detection` does with 1,000 boards; 5 % of them may be wrong."""
+    rng = np.random.default_rng(78)
+    same = [simulate_ranking(rng, SERVERS, 7, 0.02)[0].groups for _ in range(25)]
+    assert sum(set(groups) == {"a"} for groups in same) >= 22
+    found = 0
+    for _ in range(10):
+        ranking, order = simulate_ranking(rng, SERVERS, 15, 0.01, faster=0.05)
+        found += order[0] == 0 and ranking.intervals[0] == (1, 1)
+    assert found >= 9

@@ -185,8 +185,8 @@ def test_a_change_among_many_cases_needs_more_evidence() -> None:
     among = decide_cases({"one": seen}, cells=500)["one"]
     assert (among.decided, among.verdict) == (False, Verdict.REGRESSED)
     assert "chance" in among.obstacle
-    assert among.needed_blocks is not None
-    assert 10 < among.needed_blocks < 40
+    assert among.needed is not None
+    assert 10 < among.needed.probable < 40
     helped = decide_cases({"one": seen}, cells=500, elsewhere=[1e-9] * 400)["one"]
     assert helped.decided
 
@@ -218,7 +218,7 @@ def test_all_metrics_of_a_case_must_be_decided() -> None:
     decision = decide_cases({0: both})[0]
     assert (decision.decided, decision.verdict, decision.cell) == (False, Verdict.INCONCLUSIVE, 1)
     rule = DecisionRule(claim_alpha=0.05 / 2 / PENALTY, equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA)
-    assert [decision.needed_blocks] == estimate_needed_blocks(open_.comparisons, rule)
+    assert [decision.needed] == estimate_needed_blocks(open_.comparisons, rule)
 
 
 def test_too_many_excluded_blocks_decide_nothing() -> None:
@@ -231,7 +231,7 @@ def test_too_many_excluded_blocks_decide_nothing() -> None:
 
 def test_a_case_without_any_primary_metric_is_never_decided() -> None:
     decision = decide_cases({0: CaseData(blocks=5, excluded=0, comparisons=())}, screen=True)[0]
-    assert (decision.decided, decision.cell, decision.needed_blocks) == (False, None, None)
+    assert (decision.decided, decision.cell, decision.needed) == (False, None, None)
 
 
 def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> None:

@@ -79,6 +79,21 @@ tables:
       - {metric: requests.rate, across: [page]}
       - {title: p99, metric: latency.p99}
     sort: p99
+original: {hardware: A laptop with four cores, size: One run of 30 s}
+claims:
+  - claim: Each number of connections answers at least 10 requests per second.
+    source: Table 1
+    published: 12 to 40 per second
+    metric: requests.rate
+    cases: connections in (16, 64)
+    relation: at_least
+    value: 10
+  - claim: 16 connections answer more requests per second than 64.
+    source: Text below the table
+    metric: requests.rate
+    cases: connections == 16
+    relation: greater
+    than: connections == 64
 """
 
 

@@ -35,6 +35,7 @@ from orchestrator.measurements.comparability import (
     hash_build,
     hash_configuration,
     hash_run,
+    identify_tool,
 )
 from orchestrator.measurements.metrics import store_metrics
 from orchestrator.measurements.readings import load_values
@@ -287,7 +288,7 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "configuration": hash_configuration(
             trial.job.run.definition,
             trial.case.parameters,
-            ["oha", "1.0"],
+            identify_tool("oha", "1.0", trial.provenance.get("generator_settings")),
             {name: pin.sha for name, pin in load_trial_pins(trial.job, trial).items()},
         ),
         **changes,

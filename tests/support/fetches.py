@@ -17,7 +17,7 @@ from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import BuildSource, Fetch, Project
 from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.database.clock import read_database_time
-from orchestrator.dispatch.tasks import fetch_repositories
+from orchestrator.dispatch.background_tasks import fetch_repositories
 from orchestrator.forges.models import PullRequest
 from orchestrator.forges.pr_sync import load_due_pull_ids, sync_pull_request
 

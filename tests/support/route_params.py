@@ -79,6 +79,7 @@ def make_route_params(folder: Path) -> RouteParams:
     carol = load_member(User.objects.get(username="carol"))
     series = Series.objects.get(pk=demo_team.ids["series"])
     commit = Commit.objects.get(sha=demo_team.ids["sha"])
+    key = add_credential(member=alice, name="lab key")
     ids = {
         **{f"{name}_id": key for name, key in demo_team.ids.items()},
         "sha": demo_team.ids["sha"],
@@ -101,7 +102,8 @@ def make_route_params(folder: Path) -> RouteParams:
         "request_id": BenchmarkRequest.objects.get().pk,
         "job_id": Job.objects.filter(run=demo_team.ids["run"])[0].pk,
         "reference_id": demo_team.ids["reference"],
-        "credential": add_credential(member=alice, name="lab key").pk,
+        "credential": key.pk,
+        "credential_id": key.pk,
         "profile": HardwareProfile.objects.filter(team=alice.team)[0].slug,
     }
     return RouteParams(

@@ -38,7 +38,8 @@ _START_TIMEOUT_S = 20
 class SshServer:
     """A running server. `home` is where its logins start; `work_dir` is a folder for tests.
 
-    It has two host keys: `host_key` is an ed25519 one, `other_host_key` an ECDSA one.
+    It has two host keys: `host_key` is an ed25519 one, `other_host_key` an ECDSA one. After `stop`
+    nothing listens on its port until `start`; programs that logins started continue.
     """
 
     kind: str
@@ -52,6 +53,8 @@ class SshServer:
     home: Path
     work_dir: Path
     drop_connections: Callable[[], None] = field(repr=False)
+    stop: Callable[[], None] = field(repr=False)
+    start: Callable[[], None] = field(repr=False)
 
     def authorize(self, public_key: str) -> None:
         """Let the owner of this key log in, as the command on the page of the checks does."""
@@ -121,14 +124,31 @@ def start_sshd(
         process, port = harness.start_sshd(folder, keys.files, keys.client)
     else:
         process, port = _start_asyncssh(program, folder, keys)
+    running = [process]
+
+    def stop() -> None:
+        _stop(kind, running.pop())
+
+    def start() -> None:
+        if kind != "sshd":
+            missing("sshd")
+        running.append(harness.restart_sshd(folder, port))
+
     try:
-        yield _server(kind, process, port, folder, keys)
+        yield _server(kind, process, port, folder, keys, stop, start)
     finally:
-        _stop(kind, process)
+        for each in running:
+            _stop(kind, each)
 
 
 def _server(
-    kind: str, process: subprocess.Popen[Any], port: int, folder: Path, keys: ServerKeys
+    kind: str,
+    process: subprocess.Popen[Any],
+    port: int,
+    folder: Path,
+    keys: ServerKeys,
+    stop: Callable[[], None],
+    start: Callable[[], None],
 ) -> SshServer:
     account = pwd.getpwuid(os.getuid())
     drop = _drop_sshd_sessions if kind == "sshd" else _drop_asyncssh_connections
@@ -144,6 +164,8 @@ def _server(
         home=Path(account.pw_dir) if kind == "sshd" else folder,
         work_dir=folder.parent / "ssh-work",
         drop_connections=lambda: drop(process.pid),
+        stop=stop,
+        start=start,
     )
 
 

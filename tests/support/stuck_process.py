@@ -1,4 +1,4 @@
-"""A worker, fetcher or beat whose main loop stops after a few turns.
+"""A worker, background worker or beat whose main loop stops after a few turns.
 
 `python -m tests.support.stuck_process KIND SCHEDULE`.
 """
@@ -9,7 +9,7 @@ from itertools import count
 
 from celery.signals import beat_init, worker_ready
 
-from orchestrator.config import celery_app, fetch_worker
+from orchestrator.config import background_worker, celery_app
 from orchestrator.operations import heartbeat_thread
 from orchestrator.operations.leader_scheduler import LeaderScheduler
 
@@ -42,8 +42,8 @@ def _hold_up_beat(sender, **_):
 
 if __name__ == "__main__":
     kind, schedule = sys.argv[1:]
-    if kind == "fetcher":
-        fetch_worker.main()
+    if kind == "background":
+        background_worker.main()
     elif kind == "beat":
         celery_app.start(["beat", "--loglevel", "warning", "--pidfile=", "-s", schedule])
     else:

@@ -18,7 +18,7 @@ Address = Callable[[World], str]
 
 LISTS = (
     "overview", "runs", "compare", "history", "reports", "benchmarks", "hosts", "profiles",
-    "schedules", "settings", "references",
+    "schedules", "settings", "references", "queue",
 )  # fmt: skip
 FORMS = ("run-new", "report-new", "benchmark-new", "project-new", "reference-import")
 

@@ -15,7 +15,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.models import Benchmark, Fetch, Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.tasks import claim_schedules
+from orchestrator.dispatch.background_tasks import claim_schedules
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Series

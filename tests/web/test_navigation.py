@@ -10,9 +10,10 @@ from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
 TABS = {
-    "runs": ["Runs", "Schedules", "Backfills", "Imports"],
-    "schedules": ["Runs", "Schedules", "Backfills", "Imports"],
-    "imports": ["Runs", "Schedules", "Backfills", "Imports"],
+    "runs": ["Runs", "Queue", "Schedules", "Backfills", "Imports"],
+    "queue": ["Runs", "Queue", "Schedules", "Backfills", "Imports"],
+    "schedules": ["Runs", "Queue", "Schedules", "Backfills", "Imports"],
+    "imports": ["Runs", "Queue", "Schedules", "Backfills", "Imports"],
     "reports": ["Commits", "Reports", "Reference results"],
     "references": ["Commits", "Reports", "Reference results"],
     "catalogue": ["Benchmarks", "Catalogue", "Load tools"],
@@ -20,6 +21,7 @@ TABS = {
     "profiles": ["Hosts", "Hardware profiles"],
 }
 SECTIONS = {
+    "queue": "Runs",
     "schedules": "Runs",
     "imports": "Runs",
     "run-new": "Runs",

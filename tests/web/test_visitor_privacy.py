@@ -4,18 +4,24 @@ These are facts and settings of hosts, messages, addresses and the repository. A
 are tried, with every parameter that they read.
 """
 
+import io
+import re
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 from django.db import transaction
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from orchestrator.accounts.models import User
+from orchestrator.reports.models import SavedReport
 from orchestrator.web.reports import views
 from tests.fuzz.visitors import add_unmeasured_branch, fuzz, read_table_checksums
 from tests.support.route_params import RouteParams, make_route_params
 from tests.support.visitor_site import (
+    PUBLIC,
     SECRET,
     OpenPage,
     front_pages,
@@ -89,6 +95,50 @@ def test_members_see_the_planted_data(route_params: RouteParams, site: list[Open
         ("trial", "load"), ("badge-value", "label"), ("history", "metric"), ("embed", "branch"),
         ("shared report", "format"), ("shared compare", "format"), ("shared run-trials", "invalid"),
     }  # fmt: skip
+
+
+def test_a_report_shows_visitors_only_what_its_team_allows(filled: Filled) -> None:
+    """In each format: the bundle and the pictures as well."""
+    alice = Client()
+    alice.force_login(filled.route_params.personas.alice.user)
+    assert f"{SECRET}-kernel" in _read_formats(alice, "")["zip hosts.json"]
+    saved = SavedReport.objects.filter(slug="connections")
+    hidden = _read_formats(Client(), PUBLIC)
+    assert not [name for name, text in hidden.items() if SECRET in text]
+    assert {"zip rerun.sh", "zip hosts.json", "zip commands.jsonl", "zip report.yaml"}.isdisjoint(
+        hidden
+    )
+    saved.update(shows_hardware=True, changed_at=timezone.now())
+    shown = _read_formats(Client(), PUBLIC)
+    assert set(shown) == set(hidden)
+    with_kernel = {name for name, text in shown.items() if f"{SECRET}-kernel" in text}
+    assert with_kernel == {
+        "page",
+        "md",
+        "json",
+        "zip index.html",
+        "zip report.md",
+        "zip report.json",
+    }
+    allowed = re.compile(
+        f"{SECRET}-(kernel|cpu_model|cores|threads|os_name|os_version|virtualisation)"
+    )
+    assert not [name for name, text in shown.items() if SECRET in allowed.sub("", text)]
+    saved.update(shows_hardware=False, changed_at=timezone.now())
+
+
+def _read_formats(client: Client, place: str) -> dict[str, str]:
+    """Return the text of the page, of each file, and of each file in the bundle."""
+    base = f"{place}/reports/connections"
+    addresses = {"page": f"{base}/", "svg": f"{base}.chart-1.svg"}
+    addresses |= {ending: f"{base}.{ending}" for ending in views.FORMATS}
+    texts = {name: client.get(address).content.decode() for name, address in addresses.items()}
+    content = b"".join(client.get(f"{base}.zip").streaming_content)  # type: ignore[attr-defined]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name in archive.namelist():
+            text = archive.read(name).decode(errors="replace")
+            texts[f"zip {name.removeprefix('report/')}"] = text
+    return texts
 
 
 def test_no_hostile_request_fails_leaks_or_changes_anything(

@@ -79,7 +79,8 @@ class BuildCommands(NamedTuple):
 
     def _environment(self) -> dict[str, str]:
         own = fill_variables(self.build.env, self.placeholders, self.sandbox.secrets)
-        return build_child_environment(self.step.path, {**self.home, **own}, self.build.path)
+        env = {**self.sandbox.host_env, **self.home, **own}
+        return build_child_environment(self.step.path, env, self.build.path, for_build=True)
 
     def _wait(self, child: Child, deadline: float) -> None:
         while child.exit_code is None and time.monotonic() < deadline:

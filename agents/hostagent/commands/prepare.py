@@ -2,48 +2,59 @@
 
 from __future__ import annotations
 
-import time
+import os
 from argparse import Namespace
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
+from ..machine_lock import check_machine_lock
 from ..platform import facts as host_facts
+from ..platform.linux import mounts
+from ..reservation import read_reservation, write_script
 from . import status, stop
 
-#: The minimum interval; measuring a large work directory takes a while.
-PRUNE_EVERY_S = 600.0
-STAMP = "pruned"
 
-
-def facts(root: Path, _options: Namespace) -> dict[str, Any]:
-    return {"facts": host_facts.gather_facts(root)}
+def facts(root: Path, options: Namespace) -> dict[str, Any]:
+    mounts.require_local_disk(root)
+    _search_first(options.folders)
+    return {"facts": host_facts.gather_facts(root), "reservation": _inspect_reservation(root)}
 
 
 def prepare(root: Path, options: Namespace) -> dict[str, Any]:
-    """Kill orphans, prune if due, and return facts, commits and files; the lease must be ours."""
+    """Kill orphans, and return facts, commits and files; the lease must be ours.
+
+    Busy if a job of another host of Pitwall uses this work directory or this machine.
+    """
+    mounts.require_local_disk(root)
+    _search_first(options.folders)
+    stop.require_own_steps(root, options.owner)
     stopped = stop.stop_all(root, options)["stopped"]
-    if _is_due(root / STAMP):
-        _import_module(".prune").prune(root, options)
-        (root / STAMP).touch()
+    if options.machine_lock:
+        check_machine_lock()
     commits = {}
     if options.commits:
-        commits = _import_module("..builds.repositories").commits(root, options)["present"]
+        # It is loaded only here: most hosts need none of it.
+        repositories = import_module("..builds.repositories", __package__)
+        commits = repositories.commits(root, options)["present"]
     return {
         "stopped": stopped,
         "facts": host_facts.gather_facts(root, options.programs),
         **status.has(root, options),
         "commits": commits,
+        "reservation": _inspect_reservation(root),
     }
 
 
-def _import_module(name: str) -> Any:
-    """Load a module only when needed: most jobs find a prepared host."""
-    return import_module(name, __package__)
+def _search_first(folders: Sequence[str]) -> None:
+    """Let programs be found in these folders before those of the login."""
+    path = os.environ.get("PATH", os.defpath)
+    os.environ["PATH"] = os.pathsep.join([*folders, path])
 
 
-def _is_due(stamp: Path) -> bool:
-    try:
-        return time.time() - stamp.stat().st_mtime > PRUNE_EVERY_S
-    except FileNotFoundError:
-        return True
+def _inspect_reservation(root: Path) -> Optional[dict[str, Any]]:
+    """Return the present reservation, and keep the command that makes one up to date."""
+    write_script(root)
+    reservation = read_reservation(root)
+    return reservation._asdict() if reservation else None

@@ -20,6 +20,7 @@ from ..rounds.supervisor import WorkLocks
 from ..step.plan import Plan
 from ..step.plan_parser import load_plan
 from ..step.secret_values import read_secret_values
+from ..step.supervisor_pid import read_pid
 
 START_TIMEOUT_S = 10.0
 
@@ -33,7 +34,7 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
     if plan.run_as is not None:
         # Report the error to the caller, before a supervisor starts that would only fail.
         _load("sandbox.user").find_account(plan.run_as, root)
-    locks = WorkLocks(step)
+    locks = WorkLocks(step, whole_machine=plan.machine_lock)
     if not locks.are_held:
         return _await_other(step)
     try:
@@ -51,7 +52,7 @@ def start(root: Path, options: Namespace) -> dict[str, Any]:
 def supervise(root: Path, options: Namespace) -> None:
     step = _get_step(root, options)
     plan = _receive_secrets(load_plan(step.plan, root))
-    locks = WorkLocks(step)
+    locks = WorkLocks(step, whole_machine=plan.machine_lock)
     if locks.are_held:
         supervisor.run(step, plan, lambda: None)
         locks.release()
@@ -72,7 +73,7 @@ def _get_step(root: Path, options: Namespace) -> StepDir:
 
 
 def _read_running_pid(step: StepDir) -> dict[str, Any]:
-    return {"pid": int(step.pid_file.read_text() or 0), "already": True}
+    return {"pid": read_pid(step).pid, "already": True}
 
 
 def _await_other(step: StepDir) -> dict[str, Any]:

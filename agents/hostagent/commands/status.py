@@ -6,11 +6,12 @@ import codecs
 import time
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from .. import lock
 from ..paths import StepDir, resolve_below
 from ..step import dropped_trials, journal
+from ..step.keepalive import read_beat_age_s
 
 LOG_BYTES = 64 * 1024
 
@@ -28,8 +29,18 @@ def status(root: Path, options: Namespace) -> dict[str, Any]:
         "now": time.time(),
         "offset": offset,
         "dropped": len(dropped_trials.read(step.dropped)),
+        "beat_age_s": read_beat_age_s(step),
+        "idle_s": _compute_idle_s(step.journal),
         "events": events,
     }
+
+
+def _compute_idle_s(path: Path) -> Optional[float]:
+    """Return the seconds since the last event; None without one."""
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except FileNotFoundError:
+        return None
 
 
 def log(root: Path, options: Namespace) -> dict[str, Any]:

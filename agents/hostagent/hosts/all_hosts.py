@@ -9,6 +9,7 @@ from typing import Any, Optional, Union
 
 from ..errors import PeerLost
 from ..monitoring.host_monitor import HostMonitor
+from ..network.emulation import EmulatedNetwork, emulate
 from ..paths import StepDir
 from ..platform.processes import Child
 from ..step.dropped_trials import DroppedTrials
@@ -39,6 +40,7 @@ class AllHosts:
         self._followers: dict[str, FollowerConnection] = {}
         self.sandbox = local_host.sandbox
         self._local_host = local_host
+        self._network: Optional[EmulatedNetwork] = None
 
     @contextlib.contextmanager
     def connected(self) -> Iterator[None]:
@@ -63,6 +65,28 @@ class AllHosts:
         for follower in self._followers.values():
             with contextlib.suppress(PeerLost):
                 follower.call("end_round", self._keepalive.heartbeat)
+
+    @contextlib.contextmanager
+    def emulated(self, trial: Trial) -> Iterator[Optional[EmulatedNetwork]]:
+        """Let the block run in the network of the trial, if it has one."""
+        if trial.network is None:
+            yield None
+            return
+        with emulate(trial.network) as network:
+            self._network = network
+            try:
+                yield network
+            finally:
+                self._network = None
+
+    @contextlib.contextmanager
+    def on_load_side(self) -> Iterator[None]:
+        """Let the block create sockets, processes and threads where the load tool is."""
+        if self._network is None:
+            yield
+            return
+        with self._network.on_load_side():
+            yield
 
     def heartbeat(self) -> None:
         """Call this often: it raises Aborted if nobody polls any more or a follower is lost.
@@ -94,6 +118,10 @@ class AllHosts:
     def prepare(self, trial: Trial) -> dict[str, Any]:
         """Write the files of the trial and measure the environment of each host, by label."""
         return {label: self._host(label).prepare(trial.id) for label in self.plan.hosts}
+
+    def collect_placements(self, trial: Trial) -> dict[str, Any]:
+        """Return PLACEMENT of protocol.py of each host, by label."""
+        return {label: self._host(label).describe_placement(trial.id) for label in self.plan.hosts}
 
     def build_placeholders(self, trial: Trial) -> dict[str, str]:
         """Return the placeholders of a trial for the load tool of this host."""

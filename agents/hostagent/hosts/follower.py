@@ -3,6 +3,7 @@
 Each call gets one answer, `{"answer": …}` or `{"error": {code, message, output}}`:
 
     prepare {trial}                          ENVIRONMENT; the folder of the trial is new
+    describe_placement {trial}               PLACEMENT
     observe {}                               {}: begin to measure the environment
     measure_environment {}                   ENVIRONMENT
     start {trial, process, placeholders}     {port, argv, limits}
@@ -11,6 +12,7 @@ Each call gets one answer, `{"answer": …}` or `{"error": {code, message, outpu
     renew_trial_data {}                      {}: {trial_data} is empty
     poll {process}                           {exit_code, output}
     listens {process}                        {has_port}: whether it owns its port, or null
+    describe_listening {process}             {text}: what it does instead of listening on its port
     check_build {process}                    BUILT of the server, of protocol.py
     stop {process}                           {log, limits}: stop its tree; the tail of its log
     begin_monitor {trial} · end_monitor {}   {} · {usage, samples, load_before, interference}
@@ -27,7 +29,7 @@ import time
 import traceback
 from typing import Any, Optional
 
-from ..errors import AgentError, PeerLost, TrialFailed
+from ..errors import Aborted, AgentError, PeerLost, TrialFailed
 from ..files import read_tail_text
 from ..monitoring.host_monitor import HostMonitor
 from ..paths import StepDir
@@ -114,6 +116,8 @@ class Follower:
             if call is None:
                 raise AgentError(f"no such call: {message.get('call')!r}")
             return {"answer": call(**arguments)}
+        except Aborted:  # it ends the step on this host
+            raise
         except TrialFailed as failed:
             return _build_error(failed.code, failed.message, failed.output)
         except (AgentError, OSError, TypeError, KeyError) as error:
@@ -122,6 +126,9 @@ class Follower:
 
     def _call_prepare(self, trial: str) -> dict[str, Any]:
         return self._local_host.prepare(trial)
+
+    def _call_describe_placement(self, trial: str) -> dict[str, Any]:
+        return self._local_host.describe_placement(trial)
 
     def _call_find_prepared(self, trial: str, step: int) -> dict[str, Any]:
         return {"seconds": self._local_host.find_prepared(trial, step)}
@@ -155,6 +162,9 @@ class Follower:
 
     def _call_listens(self, process: str) -> dict[str, Any]:
         return {"has_port": self._processes[process].has_port}
+
+    def _call_describe_listening(self, process: str) -> dict[str, Any]:
+        return {"text": self._processes[process].describe_listening()}
 
     def _call_check_build(self, process: str) -> dict[str, Any]:
         return self._local_host.check_build(self._trial, self._processes[process])

@@ -16,8 +16,11 @@ from ..errors import AgentError, BadArgument, BuildFailed, TrialFailed
 from ..files import keep_tail, read_tail_text, remove_tree
 from ..monitoring.environment import EnvironmentMonitor
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
+from ..network.commands import SERVER_ADDRESS
 from ..paths import StepDir, get_tree_dir, resolve_working_dir
-from ..platform.listening_sockets import find_listeners
+from ..platform.affinity import pin_agent, read_own_cpus
+from ..platform.linux.tuning import Tuning
+from ..platform.listening_sockets import describe_listening, find_listeners
 from ..platform.ports import find_free_port
 from ..platform.process_files import read_process_files
 from ..platform.process_output import ProcessOutput
@@ -73,10 +76,17 @@ class TrialProcess:
         """Whether this process listens on its port; None if the system does not show it."""
         return None if self.listeners is None else bool(self.listeners)
 
+    def describe_listening(self) -> str:
+        """Return what it does instead of listening on its port; "" if that is unknown."""
+        return describe_listening(self.child)
+
     def output(self) -> str:
+        """Return the tail of its log; at the end what the kernel killed for lack of memory."""
         if self.exit_code is not None:
             self._output.finish()
-        return read_tail_text(self.log)
+        kills = self.child.oom_kills()
+        why = f"\n[kernel: out of memory, processes of {self.name} that it ended: {kills}]"
+        return read_tail_text(self.log) + (why if kills else "")
 
     def stop(self) -> None:
         """Stop its whole process tree, and keep the tail of its log."""
@@ -95,14 +105,15 @@ class LocalHost:
         failed_builds: Mapping[str, BuildFailed],
         sandbox: Sandbox,
         data: DataFolders,
+        tuning: Tuning,
     ) -> None:
-        """`failed_builds`: the failures of this host by tree."""
+        """`failed_builds`: the failures of this host by tree. `tuning`: that of the step."""
+        self._tuning = tuning
         self._failed_builds = failed_builds
         self.sandbox = sandbox
         self._data = data
         self._step = step
         self._plan = plan
-        self._address = plan.address(plan.me)
         self._environment: Optional[EnvironmentMonitor] = None
 
     def start(self, trial_id: str, name: str, placeholders: Mapping[str, str]) -> TrialProcess:
@@ -143,8 +154,12 @@ class LocalHost:
         return {"source": None, "build": None, **known, "checked": bool(files)}
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
-        """Create the folder of the trial with its files; return ENVIRONMENT of protocol.py."""
+        """Create the folder of the trial with its files; return ENVIRONMENT of protocol.py.
+
+        From now on the agent leaves the CPUs of the trial to its processes.
+        """
         trial = self._trial(trial_id)
+        pin_agent(trial.placement.system)
         self._data.open(trial)
         folder = self._step.trial(trial.id)
         remove_tree(folder)
@@ -154,6 +169,14 @@ class LocalHost:
             (folder / path).write_bytes(text.encode())
         self.sandbox.copy_files(folder / FILES)
         return self.measure_environment()
+
+    def describe_placement(self, trial_id: str) -> dict[str, Any]:
+        """Return PLACEMENT of protocol.py."""
+        own = read_own_cpus()
+        return {
+            **self._trial(trial_id).placement.as_json(),
+            "agent": None if own is None else sorted(own),
+        }
 
     def find_prepared(self, trial_id: str, number: int) -> Optional[float]:
         """Return how long a prepare step took whose data exist; None if it has to run."""
@@ -175,7 +198,7 @@ class LocalHost:
         return {
             **list_tls_placeholders(self._step, self._plan),
             "python": sys.executable,
-            "bind": self._address,
+            "bind": self._get_address(trial),
             "trial_dir": str(folder),
             "files": str(folder / FILES),
             "tree": str(get_tree_dir(self._step.root, trial.tree)),
@@ -190,7 +213,7 @@ class LocalHost:
     def measure_environment(self) -> dict[str, Any]:
         """Return ENVIRONMENT of protocol.py: since `observe`, or from now on."""
         monitor, self._environment = self._environment or EnvironmentMonitor(), None
-        return monitor.end()
+        return {**monitor.end(), "tuning": self._tuning.as_json()}
 
     def monitor(self, trial_id: str, processes: Sequence[TrialProcess]) -> HostMonitor:
         """Begin to monitor this host; `processes`: those of the trial on it."""
@@ -203,7 +226,9 @@ class LocalHost:
                 services=[process.child for process in processes if process is not server],
                 tool=self._plan.is_lead,
                 cpus=trial.cpus_on(self._plan.me, with_tool=self._plan.is_lead),
-            )
+                logs=[process.log for process in processes],
+            ),
+            self._tuning.find_changed,
         )
 
     def _trial(self, trial_id: str) -> Trial:
@@ -211,6 +236,10 @@ class LocalHost:
         if trial is None:
             raise AgentError(f"the plan of this host has no trial {trial_id}")
         return trial
+
+    def _get_address(self, trial: Trial) -> str:
+        """Return the address on which the processes of a trial listen."""
+        return self._plan.address(self._plan.me) if trial.network is None else SERVER_ADDRESS
 
     @staticmethod
     def _resolve_working_dir(tree: Path, program: Union[Server, PrepareStep]) -> Path:
@@ -229,7 +258,8 @@ class LocalHost:
         folder = self._step.trial(trial.id)
         folder.mkdir(parents=True, exist_ok=True)
         is_step = isinstance(program, PrepareStep)
-        port = 0 if is_step else find_free_port(self._address, program.port)
+        address = self._get_address(trial)
+        port = 0 if is_step else find_free_port(address, program.port)
         tree = get_tree_dir(self._step.root, trial.tree)
         placeholders = {
             **lead_placeholders,
@@ -244,12 +274,12 @@ class LocalHost:
             cwd = self._resolve_working_dir(tree, program)
         else:  # A service may run on a host without a build.
             cwd = tree if tree.is_dir() else self.sandbox.cwd(folder)
-        env = {**self.sandbox.environment(trial.tree), **env}
+        env = {**self.sandbox.host_env, **self.sandbox.environment(trial.tree), **env}
         own = build_child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
         if isinstance(program, PrepareStep):
             self._data.begin(program, trial.tree)
         child = _spawn(argv, own, cwd, output, program, name, self.sandbox.account)
-        process = TrialProcess(name, child, self._address, port, output)
+        process = TrialProcess(name, child, address, port, output)
         process.argv = argv
         return process
 

@@ -50,6 +50,10 @@ class RemoteProcess:
         ]
         return value
 
+    def describe_listening(self) -> str:
+        answer = self._follower.call("describe_listening", self._heartbeat, process=self.name)
+        return str(answer["text"])
+
     def check_build(self) -> dict[str, Any]:
         return self._follower.call("check_build", self._heartbeat, process=self.name)
 
@@ -114,6 +118,9 @@ class RemoteHost:
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
         return self._follower.call("prepare", self._heartbeat, trial=trial_id)
+
+    def describe_placement(self, trial_id: str) -> dict[str, Any]:
+        return self._follower.call("describe_placement", self._heartbeat, trial=trial_id)
 
     def find_prepared(self, trial_id: str, number: int) -> Optional[float]:
         found = self._follower.call("find_prepared", self._heartbeat, trial=trial_id, step=number)

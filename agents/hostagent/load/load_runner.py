@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Optional
@@ -81,11 +82,12 @@ def run_load(
     path: Sequence[str],
     while_running: Callable[[Child, float], None],
     sandbox: Sandbox,
+    on_load_side: Callable[[], AbstractContextManager[None]],
 ) -> LoadOutcome:
     """Run the tool until it ends; `while_running(child, seconds)` is called while it runs.
 
     `placeholders` has at least "out": the file of stdout is next to it. `path`: the first folders
-    of its PATH.
+    of its PATH. The tool starts within `on_load_side`.
 
     At the wall limit the tool gets SIGINT, on which oha writes its report, and SIGKILL 10 s later.
     """
@@ -98,7 +100,8 @@ def run_load(
     with stderr.open() as errors, stdout.open() as out:
         started_at, start = time.time(), time.monotonic()
         own = build_child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
-        child = _spawn(program, trial.tool.limits, own, out, errors)
+        with on_load_side():
+            child = _spawn(program, trial.tool.limits, own, out, errors)
     try:
         hung = not _watch(child, start, load.wall_limit_s, while_running)
     finally:

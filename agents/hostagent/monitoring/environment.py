@@ -12,8 +12,8 @@ and around each measured load, on each host:
     monitor.sample()                         often while it runs; Sampler(…, sensors=…) does so
     monitor.end(add_known(trees.cpu_s(), tool_cpu_s), trees.pids())  -> INTERFERENCE
 
-`cpus`: those in the limits of this host's processes and the load tool; None if one of them has no
-limit. `tool_cpu_s`: omit it if the tool ran on another host.
+`cpus`: those of this host's processes and the load tool, with all siblings; None if one of them may
+run anywhere. `tool_cpu_s`: omit it if the tool ran on another host.
 
 Both are JSON objects. A fact that cannot be read is null, with a reason in "reasons".
 
@@ -27,6 +27,7 @@ ENVIRONMENT, where shares are those of the time between the two calls, ENVIRONME
                                    include the trial before
     "foreign" [{"name", "cpu_s"}]  the top three other processes
     "on_battery", "temperature_c", "clock_mhz", "boot_id"
+    "tuning"                       TUNED of protocol.py, which the host adds
 
 INTERFERENCE:
 
@@ -40,10 +41,19 @@ INTERFERENCE:
     "retransmitted_share"          of TCP segments
     "listen_overflows", "listen_drops", "swapped_pages"
     "ports_exhausted"              at the end
-    "throttle_count"               thermal
+    "throttle_count"               thermal, as Intel CPUs count it
+    "cooling_state"                the highest state of a cooling device of the CPUs; 0: none
+                                   slowed a CPU down
+    "clock_limit_mhz"              [min, max] of the lowest allowed clock of a CPU
+    "clock_base_mhz"               the base clock, if the governor never selects a lower one
     "quota_periods"                periods that exhausted a quota of a parent group
-    "temperature_c", "clock_mhz"   [min, max]
+    "temperature_c", "clock_mhz"   [min, max]; the highest clock of a CPU
+    "changed_settings"             {knob: reason}: settings of the tuning that something changed,
+                                   which the host adds
+    "log_bytes_per_s"              output of the processes of the trial, which the host adds; null
+                                   in loads below SHORTEST_S
     "clock_step_s"                 of the wall clock against the monotonic clock
+    "suspended_s"                  for how long the machine was asleep in between
     "octets_out", "octets_in"      IP, including loopback
     "energy_j"                     of the CPU packages
     "on_battery", "boot_id"
@@ -58,6 +68,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Optional
 
 from ..platform import system
+from ..platform.affinity import read_own_cpus
+from ..platform.counters import Throttling
 from ..platform.usage import compute_growth
 from .counter_deltas import (
     CounterSnapshot,
@@ -74,8 +86,8 @@ from .counter_deltas import (
 )
 from .sampler import read_load1
 
-#: The kernel counts CPU time in ticks of 10 ms: the share has an error of 4 % of a CPU at most.
-ENVIRONMENT_S = 0.25
+#: The kernel counts CPU time in ticks of 10 ms: the share has an error of 5 % of a CPU at most.
+ENVIRONMENT_S = 0.2
 #: A longer time would say less about the host just before the start of a trial.
 LONGEST_S = 1.0
 PERIOD_S = 1.0
@@ -143,9 +155,12 @@ class InterferenceMonitor:
         self._last_reading: tuple[Optional[float], Optional[float]] = (None, None)
         self._temperatures: list[float] = []
         self._clocks: list[float] = []
+        self._clock_limits: list[float] = []
+        self._cooling_state: Optional[int] = None
         self._consumers = system.read_consumers()
         self._start = take_snapshot(self._cpus)
         self._start_offset_s = _measure_clock_offset_s()
+        self._start_asleep_s = _read_asleep_s()
 
     def sample(self) -> tuple[Optional[float], Optional[float]]:
         """Return temperature and clock, at most a second old."""
@@ -156,7 +171,14 @@ class InterferenceMonitor:
             for value, values in zip(self._last_reading, (self._temperatures, self._clocks)):
                 if value is not None:
                     values.append(value)
+            self._note_throttling(system.read_throttling(self._cpus))
         return self._last_reading
+
+    def _note_throttling(self, now: Throttling) -> None:
+        if now.clock_limit_mhz is not None:
+            self._clock_limits.append(now.clock_limit_mhz)
+        if now.cooling_state is not None:
+            self._cooling_state = max(self._cooling_state or 0, now.cooling_state)
 
     def end(self, own_cpu_s: Optional[float], own_pids: Collection[int]) -> dict[str, Any]:
         """Return INTERFERENCE.
@@ -173,12 +195,23 @@ class InterferenceMonitor:
             "ports_exhausted": system.are_ports_exhausted(),
             "temperature_c": _compute_range(self._temperatures),
             "clock_mhz": _compute_range(self._clocks),
+            "cooling_state": self._cooling_state,
+            "clock_limit_mhz": _compute_range(self._clock_limits),
+            "clock_base_mhz": system.read_held_clock_mhz(),
             "clock_step_s": round(offset_s - self._start_offset_s, 6) if _CLOCKS_AGREE else None,
+            "suspended_s": self._measure_suspension_s(),
             "on_battery": current_state.on_battery,
             "boot_id": current_state.boot_id,
         }
         cpus = None if self._cpus is None else sorted(self._cpus)
         return {"seconds": seconds, "cpus": cpus, **known, "reasons": _collect_reasons(known)}
+
+    def _measure_suspension_s(self) -> Optional[float]:
+        asleep_s = _read_asleep_s()
+        if asleep_s is None or self._start_asleep_s is None:
+            return None
+        # The two clocks are not read at the same time.
+        return round(max(0.0, asleep_s - self._start_asleep_s), 3)
 
     def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
@@ -210,7 +243,9 @@ class InterferenceMonitor:
         The sum misses processes that started and ended in between, and counts too much of those
         whose parent ended.
         """
-        ours_s = None if own_cpu_s is None else self._start.own_s - end.own_s - own_cpu_s
+        ours_s = None if own_cpu_s is None else -own_cpu_s
+        if ours_s is not None and self._is_agent_observed():
+            ours_s += self._start.own_s - end.own_s
         foreign = find_foreign_processes(self._consumers, system.read_consumers(), own_pids)
         least, most = (
             add_known(compute_busy_s(self._start, end, interrupts=with_interrupts), ours_s)
@@ -222,6 +257,11 @@ class InterferenceMonitor:
             "foreign_share": None if seconds < SHORTEST_S else compute_ratio(foreign_s, seconds),
             "foreign": _format_top(foreign),
         }
+
+    def _is_agent_observed(self) -> bool:
+        """Return whether the agent may run on the observed CPUs."""
+        own = read_own_cpus()
+        return self._cpus is None or own is None or not own.isdisjoint(self._cpus)
 
 
 def _format_top(foreign: Optional[list[ForeignProcess]]) -> Optional[list[dict[str, Any]]]:
@@ -242,6 +282,15 @@ def _measure_clock_offset_s() -> float:
         first, wall, last = time.monotonic(), time.time(), time.monotonic()
         readings.append((last - first, wall - (first + last) / 2))
     return min(readings)[1]
+
+
+def _read_asleep_s() -> Optional[float]:
+    """Return for how long the machine was asleep since its start; None if unknown.
+
+    Linux only: its monotonic clock stops meanwhile, and its boot-time clock continues.
+    """
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return None if clock is None else time.clock_gettime(clock) - time.monotonic()
 
 
 def _collect_reasons(known: Mapping[str, Any]) -> dict[str, str]:

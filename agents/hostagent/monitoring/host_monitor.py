@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from ..platform.processes import Child, list_helpers
 from ..platform.system import read_tree_usage
 from .counter_deltas import add_known
-from .environment import InterferenceMonitor
+from .environment import SHORTEST_S, InterferenceMonitor
 from .process_trees import ProcessTrees
 from .sampler import Sampler, read_load1
 
@@ -17,7 +18,7 @@ class MonitoredProcesses(NamedTuple):
     """The processes of a trial on one host.
 
     `port`: that of the server. `tool`: whether the load tool runs here. `cpus`: those in their
-    limits; None if one of them has no limit.
+    limits; None if one of them has no limit. `logs`: the files with their output.
     """
 
     server: Optional[Child]
@@ -25,6 +26,7 @@ class MonitoredProcesses(NamedTuple):
     services: Sequence[Child]
     tool: bool
     cpus: Optional[frozenset[int]]
+    logs: Sequence[Path] = ()
 
     @property
     def children(self) -> list[Child]:
@@ -32,12 +34,19 @@ class MonitoredProcesses(NamedTuple):
 
 
 class HostMonitor:
-    """Create it just before the load starts; call it often while the load runs, then `end` once."""
+    """Create it just before the load starts; call it often while the load runs, then `end` once.
 
-    def __init__(self, monitored: MonitoredProcesses) -> None:
+    `find_changed_settings`: reads the tuning of the host back (Tuning.find_changed).
+    """
+
+    def __init__(
+        self, monitored: MonitoredProcesses, find_changed_settings: Callable[[], dict[str, str]]
+    ) -> None:
         self._monitored = monitored
+        self._find_changed_settings = find_changed_settings
         self._load_before = read_load1()
         self._helpers_s = _read_helpers_s()
+        self._log_bytes = _sum_sizes(monitored.logs)
         self._processes = ProcessTrees(monitored.children)
         self._services = ProcessTrees(monitored.services)
         self._interference = InterferenceMonitor(monitored.cpus)
@@ -69,7 +78,27 @@ class HostMonitor:
         processes_s = self._processes.cpu_s() if self._monitored.children else 0.0
         own_s = add_known(processes_s, tool_cpu_s) if self._monitored.tool else processes_s
         own_s = add_known(own_s, max(0.0, _read_helpers_s() - self._helpers_s))
-        return self._interference.end(own_s, self._processes.pids() | list_helpers())
+        interference = self._interference.end(own_s, self._processes.pids() | list_helpers())
+        log_rate, reasons = self._compute_log_rate(interference["seconds"]), {}
+        if log_rate is None:
+            reasons["log_bytes_per_s"] = f"the load took less than {SHORTEST_S:g} s"
+        return {
+            **interference,
+            "log_bytes_per_s": log_rate,
+            "changed_settings": self._find_changed_settings(),
+            "reasons": {**interference["reasons"], **reasons},
+        }
+
+    def _compute_log_rate(self, seconds: float) -> Optional[float]:
+        """Return the bytes per second that the processes wrote as output; None in short loads."""
+        if seconds < SHORTEST_S:
+            return None
+        return max(0, _sum_sizes(self._monitored.logs) - self._log_bytes) / seconds
+
+
+def _sum_sizes(paths: Sequence[Path]) -> int:
+    """Return the bytes of the files that exist."""
+    return sum(path.stat().st_size for path in paths if path.exists())
 
 
 def _read_helpers_s() -> float:

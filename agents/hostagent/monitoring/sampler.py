@@ -19,6 +19,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 PERIOD_S = 1.0
+#: A sample of a server with a thousand processes takes long. Then samples are rarer, so that they
+#: use at most this share of a core.
+SAMPLE_SHARE = 0.02
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
 _MOVED = ("read_bytes", "written_bytes")
 #: Temperature and clock of the CPUs.
@@ -93,7 +96,7 @@ class Sampler:
         self._own_s = time.process_time()
         if seconds < self._next_s:
             return
-        self._next_s += PERIOD_S
+        began_s = self._own_s
         server = self._server.usage()
         temperature_c, clock_mhz = self._sensors()
         self.samples.append(
@@ -109,9 +112,16 @@ class Sampler:
                 "connections": None if self._port is None else system.count_established(self._port),
             }
         )
+        cost_s = time.process_time() - began_s
+        self._next_s += max(PERIOD_S, cost_s / SAMPLE_SHARE)
+
+    def _compute_growth(self, server: Optional[Usage], name: str) -> Any:
+        """Return the growth of a field; None if a part of it was lost with an ended process."""
+        is_lost = self._server.ended and name in _SWITCHES + _MOVED
+        return None if is_lost else compute_growth(self._before, server, name)
 
     def _total_growth(self, server: Optional[Usage], names: tuple[str, ...]) -> Optional[int]:
-        parts = [compute_growth(self._before, server, name) for name in names]
+        parts = [self._compute_growth(server, name) for name in names]
         return None if None in parts else sum(parts)
 
     def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
@@ -125,12 +135,10 @@ class Sampler:
             "services_cpu_s": self._services.cpu_s(),
             "server_peak_rss_bytes": after.peak_rss_bytes if after else None,
             "tool_peak_rss_bytes": self._tool.peak_rss_bytes,
-            **{
-                f"server_{name}": compute_growth(self._before, after, name)
-                for name in _SWITCHES + _MOVED
-            },
+            **{f"server_{name}": self._compute_growth(after, name) for name in _SWITCHES + _MOVED},
             "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
             "sampler_cpu_s": self._own_s - self._own_before_s,
+            "ended_workers": self._server.ended_workers,
         }
         reasons = {key: self._reason(key, after) for key, value in known.items() if value is None}
         return {**known, "reasons": reasons}

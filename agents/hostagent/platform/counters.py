@@ -26,8 +26,12 @@ FACTS = (
     "ports_exhausted",
     "swapped_pages",
     "throttle_count",
+    "cooling_state",
+    "clock_limit_mhz",
+    "clock_base_mhz",
     "quota_periods",
     "clock_step_s",
+    "suspended_s",
     "octets_out",
     "octets_in",
     "energy_j",
@@ -79,6 +83,17 @@ class CurrentState(NamedTuple):
     run_queue: Optional[int] = None
     on_battery: Optional[bool] = None
     boot_id: Optional[str] = None
+
+
+class Throttling(NamedTuple):
+    """Signs that the CPUs are slowed down; None for signs that the system does not report.
+
+    `clock_limit_mhz`: the lowest allowed clock of a CPU. `cooling_state`: the highest state of a
+    cooling device of the CPUs, or the number of flags of a Raspberry Pi; 0 = not slowed down.
+    """
+
+    clock_limit_mhz: Optional[float] = None
+    cooling_state: Optional[int] = None
 
 
 class Consumer(NamedTuple):

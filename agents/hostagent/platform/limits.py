@@ -1,8 +1,12 @@
 """The limits of one child process, and which of them the kernel enforces.
 
 CPU set, CPU quota and memory are limited by control groups (linux/cgroups.py). Without them the
-CPU set becomes an affinity, memory a limit of the address space, and there is no quota. Open files
-are a resource limit on all systems. A limit that is not enforced is in `refused` with its reason.
+CPU set becomes an affinity, and memory and CPU quota are not limited. A limit of the address space
+is no replacement: engines such as V8, Go and the JVM reserve far more than they use. Open files are
+a resource limit on all systems. A limit that is not enforced is in `refused` with its reason.
+
+Limits are read back from the kernel at the start of the child and after the load. A limit that was
+changed or lost in between is in `changed`.
 
 In addition to the limits of a definition there are high limits against runaway processes.
 """
@@ -14,12 +18,13 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Optional
 
-from ..errors import AgentError
 from ..step.plan import Limits
-from .linux import cgroups
-from .linux.cgroup_hierarchies import CgroupHierarchy, find_hierarchy
+from .affinity import set_child_affinity
+from .linux import cgroups, systemd_scope
+from .linux.cgroup_hierarchies import CgroupHierarchy, find_hierarchy, is_systemd_running
 
 try:
     import resource
@@ -34,6 +39,9 @@ PROCESSES = 16_384
 #: The default of open files: the 1,024 of a login are too few for 10,000 connections.
 OPEN_FILES = 65_536
 
+#: /proc/PID/oom_score_adj of children. Nobody needs a right to raise it; 1000 is the highest.
+OOM_SCORE = 800
+
 _CONTROLLER = {"cpus": "cpuset", "cpu_quota": "cpu", "memory_bytes": "memory"}
 
 
@@ -41,7 +49,7 @@ NONE = Limits()
 
 
 class Confinement:
-    """The limits of one child: created before it, entered by it, read back, removed."""
+    """The limits of one child: created before it, entered by it, read back twice, removed."""
 
     def __init__(
         self,
@@ -57,27 +65,36 @@ class Confinement:
         self._has_own_user = has_own_user
         self._refused: dict[str, str] = {}
         self._group = self._make_group(hierarchy)
+        self._changed: Optional[dict[str, str]] = None
         self._read, self._write = os.pipe()
 
     def _make_group(self, hierarchy: Optional[CgroupHierarchy]) -> Optional[cgroups.Group]:
-        """Return the group with its limits; None if none is needed or none can be created."""
+        """Return the group with its limits; None if none can be created.
+
+        In cgroup v2 each child has one, also without limits, so that its usage is counted. The
+        several groups of v1 are created only for limits.
+        """
         wanted = [name for name in _CONTROLLER if getattr(self._limits, name) is not None]
-        supported = [
-            name for name in wanted if hierarchy and _CONTROLLER[name] in hierarchy.folders
-        ]
+        offered = hierarchy.folders if hierarchy else {}
+        supported = [name for name in wanted if _CONTROLLER[name] in offered]
         self._refused.update(
             {name: _describe_refusal(name) for name in wanted if name not in supported}
         )
-        if not supported or hierarchy is None:
+        if hierarchy is None or not (supported or hierarchy.version == 2):
             return None
         try:
-            more = [name for name in ("pids",) if name in hierarchy.folders]
-            group = cgroups.Group(hierarchy, [_CONTROLLER[name] for name in supported] + more)
-            if more:
-                group.set_processes(PROCESSES)
+            return self._fill_group(hierarchy, supported)
         except OSError as error:
             self._refused.update({name: _describe_refusal(name, str(error)) for name in supported})
             return None
+
+    def _fill_group(self, hierarchy: CgroupHierarchy, supported: list[str]) -> cgroups.Group:
+        controllers = [_CONTROLLER[name] for name in supported]
+        more = list(hierarchy.folders) if hierarchy.version == 2 else ["pids"]
+        extra = [name for name in more if name in hierarchy.folders and name not in controllers]
+        group = cgroups.Group(hierarchy, controllers + extra)
+        if "pids" in hierarchy.folders:
+            group.set_processes(PROCESSES)
         for name in supported:
             self._set(group, name)
         return group
@@ -102,26 +119,23 @@ class Confinement:
         refused = {
             name: _describe_refusal(name, entered[controller])
             for name, controller in _CONTROLLER.items()
-            if controller in entered
+            if controller in entered and getattr(self._limits, name) is not None
         }
-        if self._limits.cpus is not None and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, self._limits.cpus)
-        refused.update(self._lower_resources({**self._refused, **refused}))
+        set_child_affinity(self._limits.cpus)
+        refused.update(self._lower_resources())
+        _raise_oom_score()
         os.write(self._write, json.dumps({"refused": refused, **_read_own_limits()}).encode())
 
-    def _lower_resources(self, refused: dict[str, str]) -> dict[str, str]:
-        limits, refusals = self._limits, {}
-        if limits.open_files is not None:
-            refusals["open_files"] = _set_limit(resource.RLIMIT_NOFILE, limits.open_files)
+    def _lower_resources(self) -> dict[str, str]:
+        refused = ""
+        if self._limits.open_files is not None:
+            refused = _set_limit(resource.RLIMIT_NOFILE, self._limits.open_files)
         else:
             _raise_limit(resource.RLIMIT_NOFILE, OPEN_FILES)
         _cap_limit(resource.RLIMIT_FSIZE, FILE_BYTES)
         if self._has_own_user:
             _cap_limit(resource.RLIMIT_NPROC, PROCESSES)
-        if limits.memory_bytes is not None and "memory_bytes" in refused:
-            reason = _set_limit(resource.RLIMIT_AS, limits.memory_bytes)
-            refusals["memory_bytes"] = f"{refused['memory_bytes']}; {reason}" if reason else ""
-        return {name: reason for name, reason in refusals.items() if reason}
+        return {"open_files": refused} if refused else {}
 
     def abandon(self) -> None:
         """Clean up if the child could not be started."""
@@ -134,7 +148,8 @@ class Confinement:
         os.close(self._write)
         with open(self._read, "rb") as pipe:
             report: dict[str, Any] = json.loads(pipe.read() or b'{"refused": {}}')
-        refused = {**self._refused, **report["refused"]}
+        self._refused.update(report["refused"])
+        refused = dict(self._refused)
         if self._limits.cpus is not None:
             self._check_applied_cpus(report.get("cpus"), refused)
         group = self._group
@@ -142,11 +157,7 @@ class Confinement:
             "mechanism": group.mechanism if group else "affinity",
             "cpus": report.get("cpus"),
             "cpu_quota": group.quota() if group and "cpu_quota" not in refused else None,
-            "memory_bytes": (
-                group.memory()
-                if group and "memory_bytes" not in refused
-                else report.get("address_space")
-            ),
+            "memory_bytes": group.memory() if group and "memory_bytes" not in refused else None,
             "open_files": report.get("open_files"),
             "file_bytes": report.get("file_bytes"),
             "processes": (group.processes() if group else None) or report.get("processes"),
@@ -166,41 +177,76 @@ class Confinement:
         """Return the processes in the control group of the child, also those that left its tree."""
         return self._group.members() if self._group else set()
 
+    def oom_kills(self) -> int:
+        """Return how many processes of the group the kernel ended for lack of memory so far."""
+        return (self._group.oom_kills() if self._group else None) or 0
+
+    def read_back(self, pid: Optional[int]) -> None:
+        """Compare the limits of the group with the wanted ones, after the load; only once.
+
+        `pid`: the child if it still runs.
+        """
+        if self._group is None or self._changed is not None:
+            return
+        held = {
+            "cpus": self._group.cpus,
+            "cpu_quota": self._group.quota,
+            "memory_bytes": self._group.memory,
+        }
+        self._changed = {}
+        for name, read in held.items():
+            wanted = getattr(self._limits, name)
+            if wanted is not None and name not in self._refused:
+                now = read()
+                if not _is_held(name, wanted, now):
+                    self._changed[name] = f"it was {wanted} before the load and {now} after it"
+        if pid is not None and pid not in self._group.members() and cgroups.is_alive(pid):
+            self._changed["group"] = "the process left its control group"
+
     def close(self, applied: dict[str, Any]) -> None:
         """Kill the processes of the group and remove it; add its counts to `applied`."""
         if self._group is None:
             return
+        self.read_back(None)
         counted = {
-            "throttled": self._group.throttled(),
+            "throttled": self._group.throttled() if self._limits.cpu_quota is not None else None,
             "oom_kills": self._group.oom_kills(),
             "refused_forks": self._group.refused_forks(),
+            "peak_memory_bytes": self._group.peak_memory(),
         }
         applied.update({name: count for name, count in counted.items() if count is not None})
+        applied["changed"] = self._changed
         self._group.remove()
         self._group = None
 
 
+def _is_held(name: str, wanted: Any, now: Any) -> bool:
+    """Return whether a limit still applies. The kernel rounds memory down to whole pages."""
+    if now is None:
+        return False
+    if name == "cpus":
+        return bool(set(now) <= set(wanted))
+    if name == "memory_bytes":
+        return bool(0 <= wanted - now < resource.getpagesize())
+    return bool(abs(wanted - now) < 1e-4)
+
+
 def confine(limits: Limits, has_own_user: bool = False) -> Confinement:
-    """Return the confinement of one child; AgentError if the host has none of the CPUs."""
-    if limits.cpus is not None and hasattr(os, "sched_getaffinity"):
-        _check_cpus(limits.cpus)
-    needs_group = limits != NONE and limits != Limits(open_files=limits.open_files)
-    return Confinement(limits, find_hierarchy() if needs_group else None, has_own_user)
+    """Return the confinement of one child."""
+    return Confinement(limits, find_hierarchy(), has_own_user)
 
 
-def _check_cpus(cpus: tuple[int, ...]) -> None:
-    count = os.cpu_count() or 1
-    if not any(0 <= cpu < count for cpu in cpus):
-        raise AgentError(f"cannot run on CPUs {list(cpus)}, this host has {count} from 0 on")
+def _describe_refusal(name: str, reason: str = "") -> str:
+    reason = reason or systemd_scope.explain_missing_groups()
+    return f"{reason}: an affinity is used instead" if name == "cpus" else reason
 
 
-def _describe_refusal(name: str, reason: str = "no control group can be created here") -> str:
-    fallbacks = {
-        "cpus": "an affinity is used instead",
-        "cpu_quota": "there is no other way to enforce a quota",
-        "memory_bytes": "a limit of the address space (RLIMIT_AS) is used instead",
-    }
-    return f"{reason}: {fallbacks[name]}"
+def _raise_oom_score() -> None:
+    """Let the kernel end measured code and load tools before the supervisor and the SSH server."""
+    path = Path("/proc/self/oom_score_adj")
+    with contextlib.suppress(OSError, ValueError):
+        if int(path.read_text()) < OOM_SCORE:
+            path.write_text(str(OOM_SCORE))
 
 
 def _set_limit(kind: int, wanted: int) -> str:
@@ -243,7 +289,6 @@ def _read_own_limits() -> dict[str, Any]:
     return {
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "open_files": _read_soft_limit(resource.RLIMIT_NOFILE),
-        "address_space": _read_soft_limit(resource.RLIMIT_AS),
         "file_bytes": _read_soft_limit(resource.RLIMIT_FSIZE),
         "processes": _read_soft_limit(resource.RLIMIT_NPROC),
     }
@@ -254,17 +299,47 @@ def _read_soft_limit(kind: int) -> Optional[int]:
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def check_available_limits() -> tuple[str, list[str]]:
-    """Return the mechanism of this host, checked by creating a group, and the possible limits."""
-    hierarchy = find_hierarchy()
+def read_most_open_files() -> Optional[int]:
+    """Return how many open files this user may allow a process; None = any number, or unknown."""
+    hard: int = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if resource else -1
+    return None if resource is None or hard == resource.RLIM_INFINITY else hard
+
+
+def check_available_limits() -> tuple[str, list[str], str]:
+    """Return the mechanism of this host, the possible limits, and why there are no groups ("").
+
+    Checked by creating a group. Where that needs a scope of systemd, a child enters it.
+    """
+    if not is_systemd_running():
+        return _check_groups()
+    read_end, write_end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            systemd_scope.enter_scope()
+            os.write(write_end, json.dumps(_check_groups()).encode())
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with open(read_end, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    mechanism, names, problem = json.loads(answer)
+    return mechanism, names, problem[:500]
+
+
+def _check_groups() -> tuple[str, list[str], str]:
+    hierarchy, problem = find_hierarchy(), ""
     try:
         if hierarchy:
             cgroups.Group(hierarchy, hierarchy.folders).remove()
-    except OSError:
-        hierarchy = None
+    except OSError as error:
+        hierarchy, problem = None, str(error)
     names = [name for name, kind in _CONTROLLER.items() if hierarchy and kind in hierarchy.folders]
     if hasattr(os, "sched_setaffinity") and "cpus" not in names:
         names.append("cpus")
     if resource:
         names.append("open_files")
-    return (hierarchy.mechanism if hierarchy else "affinity"), names
+    if hierarchy is None and not problem:
+        problem = systemd_scope.explain_missing_groups()
+    return (hierarchy.mechanism if hierarchy else "affinity"), names, problem

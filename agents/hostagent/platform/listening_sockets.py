@@ -1,4 +1,4 @@
-"""Find the processes that listen on a port of this host, from /proc."""
+"""The listening sockets of this host and their processes, from /proc."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from .ports import get_address_family
+from .ports import format_host, get_address_family
 from .process_table import HAS_PROC, find_family
 from .processes import Child
 from .system import read_process_table
 
 _LISTEN = "0A"
+#: Measured code may listen on as many as it likes; a message names these.
+MOST_NAMED = 5
 
 
 class ListeningSocket(NamedTuple):
-    """A listening TCP socket: its address as the kernel writes it, and its inode."""
+    """A listening TCP socket: its address as the kernel writes it, its port and its inode."""
 
     address: str
+    port: int
     inode: str
 
 
@@ -49,22 +52,57 @@ def find_listeners(child: Child, address: str, port: int) -> Optional[set[int]]:
 def find_listening_sockets(address: str, port: int) -> list[ListeningSocket]:
     """Return the listening sockets that a connection to this address can reach."""
     forms = _list_address_forms(address)
-    return [item for item in _list_listening_sockets(port) if item.address in forms]
+    return [
+        item for item in _list_listening_sockets() if item.port == port and item.address in forms
+    ]
 
 
-def _list_listening_sockets(port: int) -> list[ListeningSocket]:
+def describe_listening(child: Child) -> str:
+    """Return what the processes of the child do instead of listening on the expected port.
+
+    It is the end of a sentence about the child; "" if the system does not show it.
+    """
+    if not HAS_PROC:
+        return ""
+    table = read_process_table()
+    pids = {pid for pid in child.tree(table) if not table[pid].zombie}
+    try:
+        own = set().union(*map(_open_sockets, pids))
+    except PermissionError:
+        return ""
+    found = {_format_socket(item) for item in _list_listening_sockets() if item.inode in own}
+    names = sorted(found)[:MOST_NAMED]
+    where = f"it listens on {' and '.join(names)}" if names else "it listens on no TCP port"
+    if child.exit_code is None:
+        return f"{where}; let it listen on {{bind}} and {{port}}" if names else where
+    if not pids:
+        return ""
+    return (
+        f"its process {min(pids)} runs on{f', and {where}' if names else ''}: it became a daemon. "
+        "Start it in the foreground, such as nginx with `-g 'daemon off;'`"
+    )
+
+
+def _format_socket(item: ListeningSocket) -> str:
+    packed = b"".join(
+        struct.pack("=I", int(item.address[at : at + 8], 16))
+        for at in range(0, len(item.address), 8)
+    )
+    family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
+    return f"{format_host(socket.inet_ntop(family, packed))}:{item.port}"
+
+
+def _list_listening_sockets() -> list[ListeningSocket]:
     sockets = []
     for name in ("tcp", "tcp6"):
         try:
             lines = Path("/proc/net", name).read_text().splitlines()[1:]
         except OSError:
             continue
-        rows = [line.split() for line in lines]
-        sockets += [
-            ListeningSocket(row[1].partition(":")[0], f"socket:[{row[9]}]")
-            for row in rows
-            if row[3] == _LISTEN and row[1].endswith(f":{port:04X}")
-        ]
+        for row in map(str.split, lines):
+            if row[3] == _LISTEN:
+                address, _, port = row[1].partition(":")
+                sockets.append(ListeningSocket(address, int(port, 16), f"socket:[{row[9]}]"))
     return sockets
 
 

@@ -19,15 +19,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Optional
 
-from ..errors import AgentError
+from ..errors import Aborted, AgentError
 from ..sandbox.user import Account
 from .descriptors import close_others
 from .limits import FILE_BYTES, NONE, Confinement, Limits, confine
-from .linux import cgroups
+from .linux import cgroups, systemd_scope
 from .process_table import HAS_PROC, ProcessTable, find_family
 from .system import find_marked, read_process_table, read_tree_usage
 from .usage import Usage
 
+#: A killed process that exists for longer will not end: the kernel waits for a device.
+KILL_LIMIT_S = 10.0
+_MOST_NAMED = 5
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
@@ -39,9 +42,10 @@ _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose parent ends (Linux only)."""
+    """Become the parent of descendants whose parent ends, in a scope of systemd (Linux only)."""
     if _libc:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        systemd_scope.enter_scope()
         cgroups.remove_orphans()
 
 
@@ -140,9 +144,17 @@ class Child:
         """Return the usage so far of the living processes of the tree; None without any."""
         return read_tree_usage(self.tree())
 
+    def oom_kills(self) -> int:
+        """Return how many of its processes the kernel ended so far for lack of memory."""
+        return self._confinement.oom_kills() or int(self.applied.get("oom_kills") or 0)
+
+    def _read_back(self) -> None:
+        self._confinement.read_back(self.pid if self.exit_code is None else None)
+
     def stop(self, grace_s: float) -> None:
         """Send SIGTERM, wait up to `grace_s`, then kill the rest of the tree."""
         members = self.tree() if not HAS_PROC else set()
+        self._read_back()
         self.send(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
         while self.exit_code is None and (left := deadline - time.monotonic()) > 0:
@@ -156,17 +168,25 @@ class Child:
             own = {p.pid for p in table.values() if self.pid in (p.pid, p.group, p.session)}
             return find_family(table, own) if own else set()
 
-        kill_all(relatives)
-        self._end()
+        self._end(kill_all(relatives))
 
     def kill(self, known: Iterable[int] = ()) -> None:
-        """Kill the tree and the processes `known`; return when they are gone."""
-        kill_all(lambda table: self.tree(table) | set(known))
-        self._end()
+        """Kill the tree and the processes `known`; return when they are gone.
 
-    def _end(self) -> None:
-        if self._popen.returncode is None:
-            self._reap(0)
+        Aborted if one of them does not end, such as one that waits for a dead disk.
+        """
+        self._read_back()
+        self._end(kill_all(lambda table: self.tree(table) | set(known)))
+
+    def _end(self, left: set[int]) -> None:
+        # A process that was killed without its threads, one of which does not end, is a zombie.
+        deadline = time.monotonic() + KILL_LIMIT_S
+        while not left and self.exit_code is None:
+            if time.monotonic() > deadline:
+                left = {self.pid}
+            time.sleep(0.002)
+        if left:
+            raise Aborted("unkillable", describe_unkillable(self.name, left))
         self._confinement.close(self.applied)
 
 
@@ -220,17 +240,39 @@ def _describe_preparation_error(name: str, limits: Limits, account: Optional[Acc
     return f"{name} cannot run{who} with {limits}: the kernel refused it before its start"
 
 
-def kill_all(members: Callable[[ProcessTable], set[int]], limit_s: float = 5.0) -> None:
-    """Send SIGKILL to the `members` of the process table repeatedly until none of them is alive."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline:
+def describe_unkillable(name: str, pids: Collection[int]) -> str:
+    """Return that these processes exist after SIGKILL, with their states, and what to do."""
+    named = ", ".join(f"{pid} ({_read_state(pid)})" for pid in sorted(pids)[:_MOST_NAMED])
+    return (
+        f"{name} does not end: process {named} still exists {KILL_LIMIT_S:g} s after SIGKILL. In "
+        "state D it waits for a disk or a network file system; repair that, or restart the host"
+    )
+
+
+def _read_state(pid: int) -> str:
+    """Return the name and the state of a process, such as `node, state D`."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return "unknown state"
+    start, _, rest = text.rpartition(") ")
+    return f"{start.partition('(')[2]}, state {rest[:1]}"
+
+
+def kill_all(members: Callable[[ProcessTable], set[int]]) -> set[int]:
+    """Send SIGKILL to the `members` of the process table repeatedly until none of them is alive.
+
+    Return those that are still alive after KILL_LIMIT_S; the kernel does not end them.
+    """
+    deadline = time.monotonic() + KILL_LIMIT_S
+    while True:
         table = read_process_table()
-        alive = [pid for pid in members(table) if pid in table and not table[pid].zombie]
+        alive = {pid for pid in members(table) if pid in table and not table[pid].zombie}
         for pid in alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        if not alive:
-            return
+        if not alive or time.monotonic() > deadline:
+            return alive
         time.sleep(0.01)
 
 
@@ -304,3 +346,10 @@ def kill_marked(variable: str) -> bool:
     left = find_marked(variable)
     kill_all(lambda table: find_family(table, left) - {os.getpid()} if left else set())
     return bool(cgroups.remove_orphans()) or bool(left)
+
+
+def describe_marked(variable: str) -> str:
+    """Return which processes with `NAME=value` exist after they were killed; "" if none does."""
+    marked, table = find_marked(variable), read_process_table()
+    left = {pid for pid in marked if pid in table and not table[pid].zombie}
+    return describe_unkillable("a process of the round", left) if left else ""

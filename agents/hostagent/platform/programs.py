@@ -1,8 +1,9 @@
 """The load tools, servers, languages and other programs of a host, and their versions.
 
-They are searched on the PATH and in the folders of version managers (pyenv, rustup, Go). A query
-starts a process, so the answers are cached in `programs.json` of the work directory. A program is
-queried again when its file has changed, or after a day.
+They are searched on the PATH and in the folders of version managers, which only an interactive
+login adds to it. A query
+starts a process, so the answers are cached in `programs.json` of the work
+directory. A program is queried again when its file has changed, or after a day.
 """
 
 from __future__ import annotations
@@ -64,8 +65,33 @@ OTHERS = {
     "haproxy": "-v",
     "javac": "-version",
 }
-#: The folder of Go's own installer.
+#: The folder of Go's own installer, and that of Homebrew on Linux.
 GO = Path("/usr/local/go/bin")
+HOMEBREW = Path("/home/linuxbrew/.linuxbrew/bin")
+#: Below the home, a folder for each version: of pyenv, nvm, fnm, Volta, rbenv, asdf, mise, SDKMAN.
+_FOLDERS_BY_VERSION = (
+    ".pyenv/versions/*/bin",
+    ".nvm/versions/node/*/bin",
+    ".local/share/fnm/node-versions/*/installation/bin",
+    ".volta/tools/image/node/*/bin",
+    ".rbenv/versions/*/bin",
+    ".asdf/installs/*/*/bin",
+    ".local/share/mise/installs/*/*/bin",
+    ".sdkman/candidates/*/*/bin",
+)
+#: Below the home, of rustup, Bun, Deno, Go, pip and pipx, conda.
+_OTHER_FOLDERS = (
+    ".cargo/bin",
+    ".bun/bin",
+    ".deno/bin",
+    "go/bin",
+    ".local/bin",
+    "miniconda3/bin",
+    "miniforge3/bin",
+    "anaconda3/bin",
+)
+#: A version manager with more is not searched completely: each search opens all folders.
+_MOST_FOLDERS = 200
 #: The argument for a program that a job wants and that is not listed above.
 _DEFAULT_ARGUMENT = "--version"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]*\Z")
@@ -193,13 +219,17 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
 def list_version_manager_folders() -> list[str]:
     """Return the program folders of version managers, newer versions first."""
     home = Path.home()
-    pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_parse_version, reverse=True)
-    others = (home / ".cargo/bin", GO, home / "go/bin")
-    return [str(folder) for folder in (*pythons, *others)]
+    folders: list[Path] = []
+    for pattern in _FOLDERS_BY_VERSION:
+        found = [folder for folder in home.glob(pattern) if not folder.parent.is_symlink()]
+        folders += sorted(found, key=lambda folder: _parse_version(home, folder), reverse=True)
+    others = [home / name for name in _OTHER_FOLDERS]
+    return [str(folder) for folder in (*folders[:_MOST_FOLDERS], *others, GO, HOMEBREW)]
 
 
-def _parse_version(folder: Path) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", folder.parent.name)]
+def _parse_version(home: Path, folder: Path) -> list[int]:
+    """Return the numbers of a version such as `v20.11.1`, the only part of the path with digits."""
+    return [int(part) for part in re.findall(r"\d+", str(folder.relative_to(home)))]
 
 
 def _is_shim(path: str) -> bool:

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, Optional
 class Usage(NamedTuple):
     """Sums over the living processes of a tree; None for fields that the system does not report.
 
+    `waited_s` is the part of `cpu_s` of ended children that their parent has waited for.
     `peak_rss_bytes` is the sum of the peaks of the processes; read and written bytes are those of
     the storage.
     """
 
     cpu_s: Optional[float] = None
+    waited_s: Optional[float] = None
     rss_bytes: Optional[int] = None
     peak_rss_bytes: Optional[int] = None
     voluntary_switches: Optional[int] = None

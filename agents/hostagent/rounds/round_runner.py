@@ -18,9 +18,11 @@ from ..hosts.all_hosts import AllHosts
 from ..hosts.follower import follow
 from ..hosts.local_host import LocalHost
 from ..paths import StepDir
-from ..platform.linux.tuning import apply_tuning
+from ..platform.linux.tuning import Tuning
 from ..platform.orphans import kill_orphans
 from ..platform.processes import adopt_orphans, kill_descendants
+from ..platform.sleep_inhibitor import inhibit_sleep
+from ..platform.system import read_topology
 from ..sandbox.data_folders import DataFolders
 from ..sandbox.directories import Sandbox
 from ..sandbox.tls_files import write_tls
@@ -32,6 +34,9 @@ from ..trials.prepare_runner import PrepareRunner
 from ..trials.quiet_wait import QuietWait
 from ..trials.trial_progress import TrialProgress
 from ..trials.trial_runner import run_trial
+from .disk_space import DiskSpace
+from .settling import read_rest_state, settle
+from .trial_placement import place_trials
 
 
 def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
@@ -47,8 +52,9 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
     data = DataFolders(step, sandbox)
     data.remove_others()
     try:
-        with _tune_host(step, plan, journal):
-            _run_plan(step, plan, journal, sandbox, data)
+        with inhibit_sleep(), _tune_host(step, plan, journal) as tuning:
+            placed = place_trials(plan, read_topology())
+            _run_plan(step, placed, journal, sandbox, data, tuning)
     finally:
         kill_descendants()
         data.remove_trial_data()
@@ -56,27 +62,33 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
 
 
 @contextlib.contextmanager
-def _tune_host(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
+def _tune_host(step: StepDir, plan: Plan, journal: Journal) -> Iterator[Tuning]:
+    tuning = Tuning()
     if not plan.tuning:
-        yield
+        yield tuning
         return
     try:
-        with apply_tuning(step.root, plan.tuning) as outcome:
-            journal.append("tuned", applied=outcome["applied"], refused=outcome["refused"])
+        with tuning.apply(step.root, plan.tuning):
+            journal.append("tuned", **tuning.as_json())
             try:
-                yield
+                yield tuning
             finally:
                 kill_descendants()
     finally:
-        journal.append("untuned")
+        journal.append("untuned", left=tuning.left)
 
 
 def _run_plan(
-    step: StepDir, plan: Plan, journal: Journal, sandbox: Sandbox, data: DataFolders
+    step: StepDir,
+    plan: Plan,
+    journal: Journal,
+    sandbox: Sandbox,
+    data: DataFolders,
+    tuning: Tuning,
 ) -> None:
     keepalive = Keepalive(step, plan.silence_s)
     failed_builds: dict[str, BuildFailed] = {}
-    local_host = LocalHost(step, plan, failed_builds, sandbox, data)
+    local_host = LocalHost(step, plan, failed_builds, sandbox, data, tuning)
     builder = RoundBuilds(step, plan, journal, failed_builds, sandbox)
     if plan.is_lead:
         all_hosts = AllHosts(local_host, step, plan, keepalive)
@@ -111,37 +123,52 @@ class RoundBuilds:
     ) -> None:
         self._step = step
         self._sandbox = sandbox
+        self._plan = plan
         self._builds = [build for build in plan.builds if plan.me in build.on]
         self._journal = journal
         self._failed_builds = failed_builds
+        self._built_s = 0.0
 
     def run(self, heartbeat: Heartbeat) -> None:
+        disk = DiskSpace(self._step, self._plan, self._journal, heartbeat)
+        disk.remove_old_files()
+        before = read_rest_state()
         for build in self._builds:
-            self._run(build, heartbeat)
+            self._run(build, heartbeat, disk)
         # A later build that changed a shared install has failed and removed it.
         for build in self._builds:
             failed = build.tree in self._failed_builds
             if not failed and find_build(self._step, build, self._sandbox) is None:
-                self._run(build, heartbeat)
+                self._run(build, heartbeat, disk)
+        settle(before, self._built_s, self._journal, heartbeat)
 
-    def _run(self, build: Build, heartbeat: Heartbeat) -> None:
+    def _run(self, build: Build, heartbeat: Heartbeat, disk: DiskSpace) -> None:
         heartbeat()
+        if find_build(self._step, build, self._sandbox) is None:
+            disk.make_room()
         who = {"build": build.id, "commit": build.commit}
         self._journal.append("build_started", **who, label=build.label)
         began = time.monotonic()
         try:
             result = ensure_build(self._step, build, heartbeat, self._sandbox)
         except BuildFailed as failed:
+            if full := describe_full_disk(self._step.root):
+                raise Aborted("disk_full", f"{full}: {failed.message}") from failed
             self._failed_builds[build.tree] = failed
+            self._built_s += time.monotonic() - began
             self._journal.append(
                 "build_failed", **who, message=failed.message, output=failed.output
             )
             return
+        seconds = time.monotonic() - began
+        if not result.cached:
+            self._built_s += seconds
+            disk.add(build.tree)
         self._journal.append(
             "build_done",
             **who,
             cached=result.cached,
-            seconds=round(time.monotonic() - began, 3),
+            seconds=round(seconds, 3),
             installed=result.installed,
             digests=result.digests._asdict(),
         )

@@ -9,18 +9,20 @@ from collections.abc import Callable
 from importlib import import_module
 
 from .. import lock
-from ..errors import Aborted, Busy
-from ..files import write_bytes
+from ..errors import Aborted, AgentError, Busy
+from ..machine_lock import take_machine_lock
 from ..paths import StepDir, get_host_lock
 from ..step.journal import Journal
 from ..step.plan import Plan
+from ..step.supervisor_pid import write_own_pid
 
 
 class WorkLocks:
-    """The locks of the step and of the host: their holder may work below the work directory."""
+    """The locks of the step, of the host and of the machine: their holder may work."""
 
-    def __init__(self, step: StepDir) -> None:
-        """Raise Busy, with its name, if another step holds the host.
+    def __init__(self, step: StepDir, *, whole_machine: bool) -> None:
+        """Raise Busy, with its name, if another step holds the host; also if a job of another host
+        uses the machine, with `whole_machine`.
 
         `are_held` is False if this step runs already.
         """
@@ -35,13 +37,24 @@ class WorkLocks:
             holder = lock.read_holder(get_host_lock(step.root)) or "another step"
             raise Busy(f"{holder} uses this host; wait for its end, or stop it")
         self._fds = [host_fd, step_lock]
+        if whole_machine:
+            self._take_machine()
+
+    def _take_machine(self) -> None:
+        try:
+            fd = take_machine_lock()
+        except AgentError:
+            self.release()
+            raise
+        if fd is not None:
+            self._fds.insert(0, fd)
 
     @property
     def fds(self) -> tuple[int, ...]:
         return tuple(self._fds)
 
     def release(self) -> None:
-        """Release the host's lock first: a step that is seen to have ended leaves the host free."""
+        """Release the lock of the step last: a step that has ended leaves the host free."""
         while self._fds:
             os.close(self._fds.pop(0))
 
@@ -54,7 +67,7 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     journal = Journal(step.journal, plan.secrets.redactor)
     try:
-        write_bytes(step.pid_file, str(os.getpid()).encode())
+        write_own_pid(step)
         ready()
         journal.append("supervisor_started", pid=os.getpid())
         if not plan.is_empty:

@@ -30,12 +30,16 @@ _TRAVERSABLE, _CLOSED = 0o710, 0o700
 
 
 class Sandbox:
-    """`account` is None if measured code runs as the agent's login. `secrets`: what it may get."""
+    """`account` is None if measured code runs as the agent's login. `secrets`: what it may get.
+
+    `host_env`: the variables of all measured processes on this host.
+    """
 
     def __init__(self, step: StepDir, plan: Plan) -> None:
         """AgentError if measured code cannot run as the user of the plan."""
         self.account: Optional[Account] = None
         self.secrets = plan.secrets
+        self.host_env = plan.env
         if plan.run_as is not None:
             self.account = find_account(plan.run_as, step.root)
         self._root, self._tls = step.root, list_tls_placeholders(step, plan)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, Optional, Union
 
+from ..platform.placement import Placement, Share
 from .secret_values import NO_SECRETS, SecretValues
 
 LOOPBACK = "127.0.0.1"
@@ -33,9 +34,17 @@ def get_prepare_name(number: int) -> str:
     return f"prepare:{number + 1}"
 
 
-class Limits(NamedTuple):
-    """None = no limit. `cpu_quota` is in CPUs: 0.5 is half of one."""
+#: Before the round begins.
+NOWHERE = Placement({})
 
+
+class Limits(NamedTuple):
+    """None = no limit. `cpu_quota` is in CPUs: 0.5 is half of one.
+
+    `share`: the name of the share whose CPUs are used; `cpus`: those of its placement on this host.
+    """
+
+    share: Optional[str] = None
     cpus: Optional[tuple[int, ...]] = None
     cpu_quota: Optional[float] = None
     memory_bytes: Optional[int] = None
@@ -239,7 +248,7 @@ class Search(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """`reader`: a key of readers/registry.py. `cpus`: the number of threads for the tool."""
+    """`reader`: a key of readers/registry.py. `cpus`: the number of threads in its command."""
 
     name: str
     path: str
@@ -253,10 +262,24 @@ class Tool(NamedTuple):
         return self.reader == SCRIPT
 
 
+class Network(NamedTuple):
+    """The emulated network between the load tool and the server.
+
+    `delay_s`: added to a round trip, half in each direction; it varies by up to `jitter_s`. `loss`:
+    the share of packets that is lost in each direction. `rate_bps`: bits per second in each one.
+    """
+
+    delay_s: float
+    jitter_s: float
+    loss: float
+    rate_bps: Optional[float]
+
+
 class Trial(NamedTuple):
     """`files`: by path, the texts that are written into the trial's folder before its start.
 
-    `path`: by host, the first folders on the PATH of its processes.
+    `path`: by host, the first folders on the PATH of its processes. `shares`: by host, who gets
+    CPUs there. `placement`: the result on this host, once its round has begun.
     """
 
     id: str
@@ -274,6 +297,14 @@ class Trial(NamedTuple):
     tool: Tool
     cooldown_s: float
     expected_s: float
+    shares: Mapping[str, tuple[Share, ...]]
+    network: Optional[Network] = None
+    placement: Placement = NOWHERE
+
+    @property
+    def tool_cpus(self) -> int:
+        """Return how many CPUs the load tool can use at once."""
+        return min(self.tool.cpus, len(self.tool.limits.cpus or ()) or self.tool.cpus)
 
     @property
     def environments(self) -> tuple[Environment, ...]:
@@ -287,7 +318,10 @@ class Trial(NamedTuple):
         return sum(load.kind == "measure" for load in self.loads)
 
     def cpus_on(self, label: str, *, with_tool: bool) -> Optional[frozenset[int]]:
-        """Return the CPUs in the limits of all processes on a host; None if one has no limit."""
+        """Return the CPUs of all processes on this host, and the siblings that none of them uses.
+
+        None if a process has no limit.
+        """
         programs: tuple[Union[Server, Service], ...] = (self.server, *self.services)
         limits = [program.limits for program in programs if program.on == label]
         if with_tool:
@@ -295,7 +329,7 @@ class Trial(NamedTuple):
         held = [limit.cpus for limit in limits if limit.cpus is not None]
         if not held or len(held) < len(limits):
             return None
-        return frozenset(cpu for cpus in held for cpu in cpus)
+        return frozenset(cpu for cpus in held for cpu in cpus) | {*self.placement.siblings}
 
     def program(self, process: str) -> Optional[Program]:
         """Return the program of a process; None if the trial has no such process."""
@@ -334,9 +368,18 @@ class QuietRule(NamedTuple):
     wait_s: float
 
 
+class DiskRule(NamedTuple):
+    """Files that were unused for `keep_days` are removed, and more down to `limit_bytes`."""
+
+    limit_bytes: int
+    keep_days: float
+
+
 class Plan(NamedTuple):
     """`run_as`: the user that measured code runs as on this host; None = the agent's login.
 
+    `machine_lock`: no other job may use the machine at the same time. `env`: the variables of all
+    measured processes on this host, unless the plan has others for them.
     `secrets`: those of all hosts. They are not in plan.json.
     """
 
@@ -351,8 +394,11 @@ class Plan(NamedTuple):
     run_as: Optional[str]
     tls: Optional[Tls]
     quiet: QuietRule
+    disk: DiskRule
     builds: tuple[Build, ...]
     trials: tuple[Trial, ...]
+    machine_lock: bool = False
+    env: Mapping[str, str] = {}
     secrets: SecretValues = NO_SECRETS
 
     @property

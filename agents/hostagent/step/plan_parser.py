@@ -10,7 +10,7 @@ from ..errors import AgentError, BadPlan
 from ..paths import build_dir, check_id, get_repository, resolve_below
 from ..protocol import FILES, SCHEMA, WHOLE_COMMIT
 from .json_node import Node
-from .plan import Build, Host, Install, Plan, QuietRule, Source, Submodule, Tls, Trial
+from .plan import Build, DiskRule, Host, Install, Plan, QuietRule, Source, Submodule, Tls, Trial
 from .trial_parser import (
     parse_environment,
     parse_folders,
@@ -57,13 +57,20 @@ def _plan(node: Node) -> Plan:
         run_as=node["run_as"].optional(Node.text),
         tls=node["tls"].optional(_parse_tls),
         quiet=_parse_quiet_rule(node["quiet"]),
+        disk=_parse_disk_rule(node["disk"]),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
         trials=tuple(parse_trial(item, labels, texts) for item in node["trials"].items()),
+        machine_lock=node.has("machine_lock") and node["machine_lock"].truth(),
+        env=node["env"].mapping() if node.has("env") else {},
     )
 
 
 def _parse_quiet_rule(node: Node) -> QuietRule:
     return QuietRule(busy_share=node["busy_share"].number(), wait_s=node["wait_s"].number())
+
+
+def _parse_disk_rule(node: Node) -> DiskRule:
+    return DiskRule(limit_bytes=node["limit_bytes"].whole(), keep_days=node["keep_days"].number())
 
 
 def _parse_host(node: Node) -> Host:

@@ -11,12 +11,14 @@ from typing import Optional, Union
 
 from ..errors import BadArgument, BadPlan
 from ..paths import resolve_below
+from ..platform.placement import Share
 from .json_node import Node
 from .plan import (
     Check,
     Expected,
     Limits,
     Load,
+    Network,
     Objective,
     PrepareStep,
     Ready,
@@ -33,6 +35,8 @@ _PROTOCOLS = ("h1", "h2", "h3", "grpc")
 _OPS = ("<", "<=", ">", ">=")
 _EACH = ("job", "commit", "trial")
 _AFTER = ("build", "services", "server")
+#: Each trial waits for some round trips.
+MOST_DELAY_S = 2.0
 _EXPECTED = ("text", "length", "sha256", "matches")
 
 
@@ -79,12 +83,51 @@ def parse_trial(node: Node, labels: tuple[str, ...], texts: Mapping[str, str]) -
         tool=_parse_tool(node["tool"]),
         cooldown_s=node["cooldown_s"].number(),
         expected_s=node["expected_s"].number(),
+        shares=_parse_shares(node["shares"], labels),
+        network=node["network"].optional(parse_network) if node.has("network") else None,
     )
+    if trial.network is not None and len(labels) > 1:
+        raise node["network"].wrong("null, as there are several hosts")
+    _check_shares(node, trial)
     if not trial.measured or (trial.search and trial.measured > 1):
         raise BadPlan(
             f"trial {trial.id}: expected a load of kind 'measure', and with a search exactly one"
         )
     return trial
+
+
+def _parse_shares(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[Share, ...]]:
+    shares = {
+        label: tuple(map(_parse_share, item.items())) for label, item in node.fields().items()
+    }
+    if not set(shares) <= set(labels):
+        raise node.wrong(f"labels of plan.hosts ({', '.join(labels)})")
+    return shares
+
+
+def _parse_share(node: Node) -> Share:
+    return Share(node["name"].text(), node["cpus"].optional(_parse_positive_whole))
+
+
+def _check_shares(node: Node, trial: Trial) -> None:
+    """Raise BadPlan if the limits of a process name a share that does not exist."""
+    names = {share.name for shares in trial.shares.values() for share in shares}
+    limits = (trial.server.limits, trial.tool.limits, *(each.limits for each in trial.services))
+    for share in {each.share for each in limits if each.share is not None}:
+        if share not in names:
+            raise node["shares"].wrong(f"the share {share!r}, which limits name")
+
+
+def parse_network(node: Node) -> Network:
+    network = Network(
+        delay_s=node["delay_s"].number(),
+        jitter_s=node["jitter_s"].number(),
+        loss=node["loss"].number(),
+        rate_bps=node["rate_bps"].optional(_parse_positive),
+    )
+    if not (0 <= network.jitter_s <= network.delay_s <= MOST_DELAY_S and 0 <= network.loss < 1):
+        raise node.wrong(f"0 <= jitter <= delay <= {MOST_DELAY_S:g} s, and a share of lost packets")
+    return network
 
 
 def _find_text(node: Node, texts: Mapping[str, str]) -> str:
@@ -281,7 +324,7 @@ def _parse_tool(node: Node) -> Tool:
 
 def _parse_limits(node: Node) -> Limits:
     return Limits(
-        cpus=node["cpus"].optional(Node.wholes),
+        share=node["share"].optional(Node.text),
         cpu_quota=node["cpu_quota"].optional(Node.number),
         memory_bytes=node["memory_bytes"].optional(Node.whole),
         open_files=node["open_files"].optional(Node.whole),

@@ -49,4 +49,5 @@ class PassContext(NamedTuple):
             path,
             while_running,
             self.all_hosts.sandbox,
+            self.all_hosts.on_load_side,
         )

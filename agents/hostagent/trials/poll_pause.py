@@ -11,6 +11,10 @@ from ..step.plan import Trial
 FIRST_END_S = 0.5
 #: The longest such time, since the next trial may have a smaller output to read.
 LONGEST_END_S = 2.0
+#: A poll needs about 0.1 s of CPU time within this time. It disturbs the results of a load with a
+#: shorter warm-up, unless the load is long.
+POLL_S = 1.0
+LONG_LOAD_S = 10.0
 #: A poll that comes too early finds nothing, and the next one comes half a second later.
 SLACK_S = 0.05
 
@@ -19,7 +23,8 @@ class PollPause:
     """The pauses of the polls in a round.
 
     The orchestrator polls when a trial has ended, to read its results before the next one starts,
-    and when loads have begun, to show them. It does not poll in between.
+    and when loads have begun, to show them, unless that would disturb them. It does not poll in
+    between.
     """
 
     def __init__(self) -> None:
@@ -30,14 +35,17 @@ class PollPause:
         self._ends = self._began
 
     def announce(self, trial: Optional[Trial], after_s: float) -> None:
-        """Predict when the loads of the next trial begin, which starts after that time.
+        """Predict when the next trial can be polled, which starts after that time.
 
-        They begin as late after its start as in the trial before. None: there is no further trial.
+        Its loads begin as late after its start as in the trial before. None: there is no further
+        trial.
         """
         self._loads_end = None
         self._began = self._ends = time.monotonic() + after_s
         if trial:
             self._ends += self._start_s
+            if is_disturbed_by_polls(trial):
+                self._ends += compute_loads_s(trial) + self._end_s
 
     def end(self, following: Optional[Trial], after_s: float) -> None:
         """A trial has ended; `following` starts after that time.
@@ -62,6 +70,11 @@ class PollPause:
 
     def left_s(self) -> float:
         return round(max(0.0, self._ends - time.monotonic()), 3)
+
+
+def is_disturbed_by_polls(trial: Trial) -> bool:
+    """Return whether a poll at the beginning of the loads would change their results."""
+    return trial.loads[0].warmup_s < POLL_S and compute_loads_s(trial) < LONG_LOAD_S
 
 
 def compute_loads_s(trial: Trial) -> float:

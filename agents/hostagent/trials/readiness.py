@@ -39,7 +39,7 @@ def await_ready(
         code = process.exit_code
         if code is not None:
             cause = describe_exit(code)
-            raise NotReady("ended", f"ended with {cause} before it answered; its output follows")
+            raise NotReady("ended", f"ended with {cause} before it answered")
         began = time.monotonic()
         try:
             wrong = find_ready_problem(process.address, process.port, ready, ca)

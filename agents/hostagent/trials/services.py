@@ -117,15 +117,16 @@ def _start_until_ready(
     for _ in range(STARTS):
         process = all_hosts.start(trial, name, placeholders)
         try:
-            process.first_answer_s = await_ready(
-                process, ready, all_hosts.heartbeat, get_ca_file(all_hosts.step, all_hosts.plan)
-            )
+            ca = get_ca_file(all_hosts.step, all_hosts.plan)
+            with all_hosts.on_load_side():
+                process.first_answer_s = await_ready(process, ready, all_hosts.heartbeat, ca)
             _check_port(process, fixed=program.port is not None)
             return process
         except NotReady as not_ready:
             output = process.output()
+            failure = _explain_failure(process, not_ready, output, fixed=program.port is not None)
             process.stop()
-            failure, taken = _build_failure(name, not_ready, output), _reports_port_in_use(output)
+            taken = _reports_port_in_use(output)
         except TrialFailed as port_failure:
             process.stop()
             failure, taken = port_failure, True
@@ -138,17 +139,28 @@ def _check_port(process: AnyProcess, *, fixed: bool) -> None:
     """Raise TrialFailed if another program listens on the port of this process."""
     process.port_checked = process.has_port
     if process.port_checked is False:
-        raise TrialFailed(
-            "port_in_use" if fixed else "internal",
-            f"another program than {describe_process(process.name)} listens on port "
-            f"{process.port} of {process.address}: both started at the same time; stop the other",
-            process.output(),
-        )
+        raise _build_port_failure(process, process.output(), fixed=fixed)
 
 
-def _build_failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:
-    code = _SERVER_CODES[not_ready.reason] if name == SERVER else "service_not_ready"
-    return TrialFailed(code, f"{describe_process(name)} {not_ready}", output)
+def _build_port_failure(process: AnyProcess, output: str, *, fixed: bool) -> TrialFailed:
+    return TrialFailed(
+        "port_in_use" if fixed else "internal",
+        f"another program than {describe_process(process.name)} listens on port "
+        f"{process.port} of {process.address}: both started at the same time; stop the other",
+        output,
+    )
+
+
+def _explain_failure(
+    process: AnyProcess, not_ready: NotReady, output: str, *, fixed: bool
+) -> TrialFailed:
+    """Return the failure of a process that runs still, or whose descendants do."""
+    if not_ready.reason == "wrong" and process.has_port is False:
+        return _build_port_failure(process, output, fixed=fixed)
+    code = _SERVER_CODES[not_ready.reason] if process.name == SERVER else "service_not_ready"
+    instead = "" if not_ready.reason == "wrong" else process.describe_listening()
+    message = f"{describe_process(process.name)} {not_ready}"
+    return TrialFailed(code, f"{message}; {instead}" if instead else message, output)
 
 
 def describe_process(process: str) -> str:

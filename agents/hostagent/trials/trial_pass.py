@@ -166,7 +166,8 @@ def _run_measured_load(
     def while_running(tool: Child, seconds: float) -> None:
         context.all_hosts.heartbeat()
         monitor(tool, seconds)
-        sampler.begin()
+        with context.all_hosts.on_load_side():
+            sampler.begin()
 
     outcome = context.run_load(load, placeholders, files, while_running)
     sampler.end()

@@ -34,11 +34,15 @@ def run_trial(
     identity = identify_tool(trial.tool, tool)
     context = PassContext(all_hosts, trial, tool, progress, prepare)
     record = PassRecord()
-    if trial.search is None:
-        search_result = None
-        run_pass(context, record)
-    else:
-        search_result = search(context, trial.search, record)
+    search_result = None
+    if trial.network is not None:
+        progress.report_phase("measuring the network")
+    with all_hosts.emulated(trial) as network:
+        if trial.search is None:
+            run_pass(context, record)
+        else:
+            search_result = search(context, trial.search, record)
+        measured = None if network is None else network.as_json()
     all_hosts.observe()
     progress.report_phase("reading the results")
     redactor = all_hosts.plan.secrets.redactor
@@ -51,6 +55,7 @@ def run_trial(
         "tool": identity,
         "hosts": hosts,
         "search": search_result,
+        "network": measured,
     }
     write_json(context.folder / "result.json", redactor.redact_json(result))
 
@@ -61,7 +66,7 @@ def _build_result(context: PassContext, record: PassRecord, started_at: float) -
         "schema": SCHEMA,
         "trial": trial.id,
         "tree": trial.tree,
-        "tool_cpus": trial.tool.cpus,
+        "tool_cpus": trial.tool_cpus,
         "started_at": started_at,
         "ended_at": ended_at,
         "wall_s": ended_at - started_at,
@@ -76,6 +81,7 @@ def _build_result(context: PassContext, record: PassRecord, started_at: float) -
         "checks": record.checks,
         "loads": [loaded.as_json() for loaded in record.loads],
         "limits": record.limits,
+        "placement": context.all_hosts.collect_placements(trial),
         "on": {"server": trial.server.on, "tool": context.all_hosts.plan.me},
         "load_before": next((loaded.costs["load_before"] for loaded in record.loads), None),
     }

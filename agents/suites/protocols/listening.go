@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 )
+
+// oha waits at the end until a connection over HTTP/3 was idle for this long, by default 30 s.
+const idleQUIC = 2 * time.Second
 
 // Listening is the address and protocol of a server.
 type Listening struct {
@@ -27,10 +32,14 @@ func (at Listening) Serve(handler http.Handler, failed chan<- error) {
 		tcp.Protocols.SetUnencryptedHTTP2(true)
 		go func() { failed <- tcp.ListenAndServe() }()
 	case "h3":
-		quic := &http3.Server{Addr: address, Handler: handler}
+		server := &http3.Server{
+			Addr:       address,
+			Handler:    handler,
+			QUICConfig: &quic.Config{MaxIdleTimeout: idleQUIC},
+		}
 		tcp.Protocols.SetHTTP1(true)
 		go func() { failed <- tcp.ListenAndServeTLS(at.Cert, at.Key) }()
-		go func() { failed <- quic.ListenAndServeTLS(at.Cert, at.Key) }()
+		go func() { failed <- server.ListenAndServeTLS(at.Cert, at.Key) }()
 	default:
 		failed <- fmt.Errorf("%q is no protocol: h1, h2 or h3", at.Protocol)
 	}

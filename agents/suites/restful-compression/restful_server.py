@@ -1,6 +1,7 @@
 """A RESTful server: `GET /messages/{size}` as JSON, in the content coding that the client requests.
 
 It serializes and compresses the message for each response, at the level COMPRESSION_LEVEL.
+Zstandard uses COMPRESSION_THREADS threads.
 """
 
 import gzip
@@ -13,11 +14,14 @@ from fastapi import FastAPI, HTTPException, Request, Response
 from messages import SIZES, encoded, message
 
 LEVEL = int(os.environ.get("COMPRESSION_LEVEL", "5"))
+THREADS = int(os.environ.get("COMPRESSION_THREADS", "1"))
+#: Zero compresses in the thread of the request, without others.
+ZSTD_THREADS = THREADS if THREADS > 1 else 0
 MESSAGES = {size: message(size) for size in SIZES}
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: bytes(brotli.compress(body, quality=LEVEL)),
     "gzip": lambda body: gzip.compress(body, LEVEL, mtime=0),
-    "zstd": lambda body: zstandard.ZstdCompressor(level=LEVEL).compress(body),
+    "zstd": lambda body: zstandard.ZstdCompressor(level=LEVEL, threads=ZSTD_THREADS).compress(body),
 }
 
 app = FastAPI(openapi_url=None)

@@ -22,7 +22,7 @@ from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 
-router = Router(tags=["hosts"])
+router = Router(tags=["calibrations"])
 
 
 @router.post(

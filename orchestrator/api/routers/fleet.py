@@ -11,6 +11,7 @@ from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.fleet import (
+    CertificateIn,
     CheckAgainIn,
     ChecksOut,
     ConnectionIn,
@@ -26,7 +27,7 @@ from orchestrator.api.schemas.fleet import (
     build_profile_detail_out,
 )
 from orchestrator.dispatch.checkup import request_checks
-from orchestrator.fleet import selectors, services
+from orchestrator.fleet import login_certificates, selectors, services
 from orchestrator.fleet.checks import begin_again, load_checks
 from orchestrator.fleet.models import CheckStep
 from orchestrator.fleet.ssh_settings import change_connection
@@ -81,6 +82,23 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
         member=request.auth.member, name=payload.name, private_key=payload.private_key
     )
     return Status(HTTPStatus.CREATED, build_credential_out(made))
+
+
+@router.put(
+    "/credentials/{uuid:credential_id}/certificate",
+    response=CredentialOut,
+    summary="Set the certificate of an SSH key",
+)
+def set_certificate(
+    request: CallerRequest, credential_id: UUID, payload: CertificateIn
+) -> CredentialOut:
+    """For maintainers. All hosts with the key are logged in to with the certificate from now on."""
+    changed = login_certificates.set_certificate(
+        member=request.auth.member,
+        credential_id=credential_id,
+        certificate=payload.certificate,
+    )
+    return build_credential_out(changed)
 
 
 @router.put(

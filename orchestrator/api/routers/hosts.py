@@ -19,12 +19,13 @@ from orchestrator.api.schemas.hosts import (
     HostPage,
     HostSettingsIn,
     MaintenanceIn,
+    ReservationIn,
     build_golden_out,
     build_host_detail_out,
     build_host_out,
 )
 from orchestrator.calibration.golden import load_golden_statuses, reset_references
-from orchestrator.fleet import host_settings, selectors, services
+from orchestrator.fleet import host_settings, reservations, selectors, services
 from orchestrator.fleet.models import HostState
 from orchestrator.runs.golden import remove_golden, set_golden
 
@@ -103,6 +104,25 @@ def start_host_maintenance(
 def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
     host_settings.release_host(member=request.auth.member, host_id=host_id)
+    return load_host_detail(request.auth.member, host_id)
+
+
+@router.post("/hosts/{uuid:host_id}/reservation", response=HostDetailOut, summary="Reserve a host")
+def reserve_host(request: CallerRequest, host_id: UUID, payload: ReservationIn) -> HostDetailOut:
+    """No new job starts on the host for this time, for work of yours; a running one may end. It
+    replaces an earlier reservation."""
+    reservations.reserve_host(member=request.auth.member, host_id=host_id, **payload.model_dump())
+    return load_host_detail(request.auth.member, host_id)
+
+
+@router.delete(
+    "/hosts/{uuid:host_id}/reservation",
+    response=HostDetailOut,
+    summary="End the reservation of a host",
+)
+def end_reservation(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+    """409 if it was made on the host itself: it ends there."""
+    reservations.end_reservation(member=request.auth.member, host_id=host_id)
     return load_host_detail(request.auth.member, host_id)
 
 

@@ -1,6 +1,7 @@
 """Reports: measurements in rows and columns."""
 
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -10,22 +11,25 @@ from ninja import Query, Router, Status
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Limit, NumberCursor, cut_page
-from orchestrator.api.schemas.common import Text
+from orchestrator.api.schemas.common import Text, build_web_url
 from orchestrator.api.schemas.reports import (
     ReportIn,
     ReportOut,
     ReportPage,
     ReportQuery,
     ReportSourceIn,
+    ReportVisibilityIn,
     SavedReportOut,
     build_report_out,
     build_saved_out,
     build_summary_out,
 )
 from orchestrator.reports import saved_reports
+from orchestrator.reports.charts import Chart
 from orchestrator.reports.exports import report_csv, report_markdown
 from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.report_spec import parse
+from orchestrator.reports.visibility import Visibility, set_visibility
 from orchestrator.runs.selectors import load_run
 
 router = Router(tags=["reports"])
@@ -77,7 +81,9 @@ def show_report_markdown(
     request: CallerRequest, name: str, query: Query[ReportQuery]
 ) -> HttpResponse:
     return _build_response(
-        _report(request.auth.member, name, query), report_markdown, "text/markdown"
+        _report(request.auth.member, name, query),
+        lambda report: report_markdown(report, address=partial(_get_chart_address, name)),
+        "text/markdown",
     )
 
 
@@ -111,6 +117,23 @@ def change_report(request: CallerRequest, name: str, payload: ReportIn) -> Saved
     return build_saved_out(report)
 
 
+@router.put(
+    "/reports/{slug:name}/visibility",
+    response=SavedReportOut,
+    summary="Change what visitors see of a report",
+)
+def change_report_visibility(
+    request: CallerRequest, name: str, payload: ReportVisibilityIn
+) -> SavedReportOut:
+    """Both are false for a new report, and after a change of its benchmark."""
+    report = set_visibility(
+        member=request.auth.member,
+        slug=name,
+        visibility=Visibility(hardware=payload.hardware, published=payload.published),
+    )
+    return build_saved_out(report)
+
+
 @router.delete("/reports/{slug:name}", response={204: None}, summary="Delete a report")
 def delete_report(request: CallerRequest, name: str) -> Status[None]:
     """The results stay."""
@@ -122,6 +145,10 @@ def _report(member: Member, name: str, query: ReportQuery) -> Report:
     saved = saved_reports.load_saved_report(member, name)
     run = load_run(member, query.run) if query.run else None
     return build_report(member, query.changed(saved_reports.read_report_spec(saved)), run=run)
+
+
+def _get_chart_address(name: str, chart: Chart) -> str:
+    return build_web_url("report-export", name, chart.file_name)
 
 
 def _build_response(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:

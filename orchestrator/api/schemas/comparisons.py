@@ -63,11 +63,13 @@ class MetricOut(Schema):
     `q_value`: the expected share of false changes among all metrics with a p-value as small as this
     one (Benjamini and Hochberg); primary metrics are one family of tests, the others another one.
     `needed_blocks`, of inconclusive primary metrics: the total that decides it with a probability
-    of 80 %; null if no run has so many. `order_effect` is removed from `change`. If it could not be
-    separated it is null, and `order_note` has the reason. `with_saturated` includes blocks that do
-    not count because a trial is saturated; null without such blocks. It gives no verdict. `builds`:
-    the number of different builds of baseline and contender, null if unknown; with 1 on a side, a
-    difference between builds is not separated from a change of the code."""
+    of 80 %; null if no run has so many. `more_blocks_range`: from how many to how many further
+    blocks it really needs, in at least 80 % of the cases; the second is null if no run has so many.
+    `order_effect` is removed from `change`. If it could not be separated it is null, and
+    `order_note` has the reason. `with_saturated` includes blocks that do not count because a trial
+    is saturated; null without such blocks. It gives no verdict. `builds`: the number of different
+    builds of baseline and contender, null if unknown; with 1 on a side, a difference between builds
+    is not separated from a change of the code."""
 
     metric: str
     title: str
@@ -85,6 +87,7 @@ class MetricOut(Schema):
     p_value: float | None
     q_value: float | None
     needed_blocks: int | None
+    more_blocks_range: tuple[int, int | None] | None
     verdict: Verdict
     reasons: list[str]
     order_effect: OrderEffectOut | None
@@ -150,6 +153,7 @@ class CaseComparisonOut(Schema):
     fewer than 3 runs on each side it is inconclusive; the reason `differs_not_confirmed` marks a
     difference. An inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds;
     `missing` adds the number of trials. They are null if it needs more than a run may have.
+    `missing_blocks_range` is the range of this estimate, as `more_blocks_range` of a metric.
     `latency` and `quantiles` are null in a comparison of more than 20 cases: request a single
     `case`."""
 
@@ -159,6 +163,7 @@ class CaseComparisonOut(Schema):
     contender_host: str
     paired: bool
     missing_blocks: int | None
+    missing_blocks_range: tuple[int, int | None] | None
     missing_s: float | None
     missing: MissingOut | None
     verdict: Verdict

@@ -12,6 +12,7 @@ from orchestrator.api.schemas.common import MOST_WHOLE, Text, Whole
 from orchestrator.api.schemas.hosts import build_profile_out
 from orchestrator.core.storable_text import StorableText
 from orchestrator.fleet.checks import CheckList
+from orchestrator.fleet.login_certificates import MOST_CHARACTERS, read_certificate
 from orchestrator.fleet.models import (
     CheckOutcome,
     CheckStep,
@@ -20,6 +21,7 @@ from orchestrator.fleet.models import (
     HostCheck,
 )
 from orchestrator.fleet.services import NewHost
+from orchestrator.fleet.ssh_settings import MOST_JUMPS
 
 #: A whole number that fits into a column of the database.
 Count = Annotated[Whole, Field(ge=1, le=MOST_WHOLE)]
@@ -72,19 +74,40 @@ class CredentialIn(Schema, extra="forbid"):
     )
 
 
+class CertificateIn(Schema, extra="forbid"):
+    certificate: Annotated[StorableText, Field(max_length=MOST_CHARACTERS)] = Field(
+        description="The content of a file such as `id_ed25519-cert.pub`; empty: none."
+    )
+
+
+class CertificateOut(Schema):
+    """A certificate of a key. Empty `principals` mean any user; `valid_until` is null without an
+    end. `authority` is the fingerprint of the key that signed it."""
+
+    key_id: str
+    principals: list[str]
+    authority: str
+    valid_until: datetime | None
+
+
 class CredentialOut(Schema):
-    """`public_key` is the line for the host's `authorized_keys`."""
+    """`public_key` is the line for the host's `authorized_keys`, or the key to be signed."""
 
     id: UUID
     name: str
     public_key: str
     fingerprint: str
+    certificate: CertificateOut | None
     created_at: datetime
 
 
 class CredentialPage(Schema):
     credentials: list[CredentialOut]
     next: str | None
+
+
+#: A jump host with its key.
+JumpLine = Annotated[StorableText, StringConstraints(max_length=2500)]
 
 
 class ConnectionIn(Schema, extra="forbid"):
@@ -96,6 +119,12 @@ class ConnectionIn(Schema, extra="forbid"):
     credential: UUID
     work_dir: Text = ".pitwall"
     python: Text = "python3"
+    jump_hosts: list[JumpLine] = Field(
+        [],
+        max_length=MOST_JUMPS,
+        description="The SSH servers that connections pass, in order, each with its host key: "
+        "`user@bastion.example:22 ssh-ed25519 AAAA…`. The same key logs in to them.",
+    )
 
 
 class HostIn(ConnectionIn, extra="forbid"):
@@ -120,6 +149,7 @@ class HostIn(ConnectionIn, extra="forbid"):
             work_dir=self.work_dir,
             python=self.python,
             run_as=self.run_as,
+            jump_hosts=self.jump_hosts,
         )
 
 
@@ -143,7 +173,8 @@ class RemedyOut(Schema):
 
 
 class CheckOut(Schema):
-    """A step; `outcome` is null if it was not tried. `shown_key` waits to be pinned."""
+    """A step; `outcome` is null if it was not tried. `shown_key` waits to be pinned. `other_host`:
+    the host of the team that is the same machine."""
 
     step: CheckStep
     title: str
@@ -151,6 +182,7 @@ class CheckOut(Schema):
     message: str
     remedies: list[RemedyOut]
     shown_key: str | None
+    other_host: UUID | None
     at: datetime | None
 
 
@@ -179,7 +211,20 @@ def build_credential_out(credential: Credential) -> CredentialOut:
         name=credential.name,
         public_key=credential.public_key,
         fingerprint=credential.fingerprint,
+        certificate=_build_certificate_out(credential),
         created_at=credential.created_at,
+    )
+
+
+def _build_certificate_out(credential: Credential) -> CertificateOut | None:
+    certificate = read_certificate(credential)
+    if certificate is None:
+        return None
+    return CertificateOut(
+        key_id=certificate.key_id,
+        principals=list(certificate.principals),
+        authority=certificate.authority,
+        valid_until=certificate.valid_until,
     )
 
 
@@ -204,5 +249,6 @@ def _build_check_out(step: CheckStep, check: HostCheck | None) -> CheckOut:
             for text, command in (check.remedies if check else [])
         ],
         shown_key=(check.shown_key or None) if check else None,
+        other_host=check.other_host_id if check else None,
         at=check.at if check else None,
     )

@@ -23,6 +23,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.storable_text import StorableText
 from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
+from orchestrator.fleet.reservations import LONGEST, is_reserved
 from orchestrator.runs.golden import NewGolden
 
 #: Text from a client that may be empty.
@@ -59,6 +60,15 @@ class GoldenOut(Schema):
     last_run: UUID | None
 
 
+class ReservationOut(Schema):
+    """No new job starts on the host before `until`. One that was made `on_host` ends there."""
+
+    until: datetime
+    by: str
+    reason: str
+    on_host: bool
+
+
 class HostOut(Schema):
     """`run` is the one that uses the host now. `open_now` is valid until `hours_change_at`; null:
     without end."""
@@ -74,8 +84,10 @@ class HostOut(Schema):
     timezone: str
     open_now: bool
     hours_change_at: datetime | None
+    reservation: ReservationOut | None
     golden: GoldenOut | None
     last_seen_at: datetime | None
+    unreachable_since: datetime | None
     run: UUID | None
     web_url: str
 
@@ -113,10 +125,15 @@ class HostDetailOut(HostOut):
     port: int | None
     login: str | None
     data_address: str | None
+    jump_hosts: list[str]
     disk_limit_bytes: int
     tuning: dict[str, str]
+    env: dict[str, str]
     run_as: str | None
     is_shared: bool
+    mac_address: str | None
+    start_command: list[str]
+    start_host: str | None
     facts: dict[str, Any] | None
     facts_at: datetime | None
     changes: list[HostChangeOut]
@@ -137,6 +154,11 @@ class HostSettingsIn(Schema, extra="forbid"):
     )
     disk_limit_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
     tuning: dict[str, str | Whole] | None = None
+    env: dict[str, str] | None = Field(
+        None,
+        description="Environment variables of all measured processes on the host; replaced as a "
+        "whole. They are shown to the team: no secrets.",
+    )
     run_as: AnyText | None = Field(
         None, description="The user for measured code; empty: the login user."
     )
@@ -145,9 +167,29 @@ class HostSettingsIn(Schema, extra="forbid"):
         description="Other work runs on the host. Trials that it disturbs count as suspect, and "
         "trials do not wait for a quiet host.",
     )
+    mac_address: AnyText | None = Field(
+        None,
+        description="Wakes the machine (Wake-on-LAN) when jobs wait for it, for example "
+        "00:11:22:33:44:55; empty: never.",
+    )
+    start_command: Annotated[list[AnyText], Field(max_length=100)] | None = Field(
+        None,
+        description="The arguments of a command that starts the machine when jobs wait for it; "
+        "empty: none.",
+    )
+    start_host: AnyText | None = Field(
+        None, description="The name of the host of the team that runs `start_command`."
+    )
 
 
 class MaintenanceIn(Schema, extra="forbid"):
+    reason: AnyText = ""
+
+
+class ReservationIn(Schema, extra="forbid"):
+    duration_s: Annotated[Whole, Field(ge=1, le=int(LONGEST.total_seconds()))] = Field(
+        description="From now on; at most 7 days."
+    )
     reason: AnyText = ""
 
 
@@ -182,10 +224,23 @@ def build_host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
         timezone=host.timezone,
         open_now=hours.is_open,
         hours_change_at=hours.until,
+        reservation=_build_reservation_out(host),
         golden=build_golden_out(golden) if golden else None,
         last_seen_at=host.last_seen_at,
+        unreachable_since=host.unreachable_since,
         run=lease.job.run_id if lease else None,
         web_url=build_web_url("host", host.pk),
+    )
+
+
+def _build_reservation_out(host: Host) -> ReservationOut | None:
+    if host.reserved_until is None or not is_reserved(host):
+        return None
+    return ReservationOut(
+        until=host.reserved_until,
+        by=host.reserved_by,
+        reason=host.reserved_for,
+        on_host=host.reservation_seen_at is not None,
     )
 
 
@@ -203,10 +258,15 @@ def build_host_detail_out(
         port=host.port if host.address else None,
         login=host.login or None,
         data_address=host.data_address or None,
+        jump_hosts=host.jump_hosts,
         disk_limit_bytes=host.disk_limit_bytes,
         tuning=host.tuning,
+        env=host.env,
         run_as=host.run_as or None,
         is_shared=host.is_shared,
+        mac_address=host.mac_address or None,
+        start_command=host.start_command,
+        start_host=host.start_host.name if host.start_host else None,
         facts=snapshot.facts if snapshot else None,
         facts_at=snapshot.taken_at if snapshot else None,
         changes=[

@@ -7,12 +7,13 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import Text, build_web_url
+from orchestrator.api.schemas.common import Flag, Text, build_web_url
 from orchestrator.core.storable_text import StorableText
 from orchestrator.reports.exports import report_data
 from orchestrator.reports.models import SavedReport
 from orchestrator.reports.report_builder import Report
 from orchestrator.reports.report_spec import ReportSpec, from_data
+from orchestrator.reports.visibility import read_visibility
 
 
 class ReportSummaryOut(Schema):
@@ -30,10 +31,23 @@ class ReportPage(Schema):
     next: str | None
 
 
+class ReportVisibilityOut(Schema):
+    """Whether visitors see the hardware of a report, and reference results."""
+
+    hardware: bool
+    published: bool
+
+
+class ReportVisibilityIn(Schema, extra="forbid"):
+    hardware: Flag
+    published: Flag
+
+
 class SavedReportOut(ReportSummaryOut):
-    """`source` is its text."""
+    """`source` is its text. `visibility`: what visitors see beyond the values."""
 
     source: str
+    visibility: ReportVisibilityOut
 
 
 class ReportIn(Schema, extra="forbid"):
@@ -67,7 +81,7 @@ class ReportColumnOut(Schema):
 class ReportCellOut(Schema):
     """`value` with its 95 % interval, in `unit`; if it is null, `reason` states why. `trials` of
     `runs` are used, `suspect` of them are suspect; `excluded` are invalid. Fewer than 3 runs have
-    no interval."""
+    no interval, unless a change is `paired` by common blocks."""
 
     kind: str
     value: float | None
@@ -81,14 +95,17 @@ class ReportCellOut(Schema):
     reason: str
     baseline: bool
     published: bool
+    paired: bool
 
 
 class ReportRowOut(Schema):
-    """`ranks`: the best and the worst rank that the row may have, at 95 % for all rows together."""
+    """`ranks`: the best and the worst rank that the row may have. `groups`, of a contest: rows
+    without a common letter differ. Both at 95 % for all rows together."""
 
     heads: list[str]
     baseline: bool
     ranks: tuple[int, int] | None
+    groups: str
     cells: list[ReportCellOut]
 
 
@@ -121,8 +138,56 @@ class ReportProvenanceOut(Schema):
     missing: list[str]
 
 
+class ReportClaimOut(Schema):
+    """A claim of the original report, judged on one host.
+
+    `value` has the interval from `low` to `high`, in `unit` (`times` for a ratio). Of several
+    `comparisons`, it is the one that decides. `reason`: why it cannot be decided.
+    """
+
+    claim: str
+    source: str
+    published: str
+    metric: str
+    relation: str
+    host: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    suspect: int
+    comparisons: int
+    conclusion: Literal["holds", "does not hold", "cannot tell"]
+    reason: str
+
+
+class ReportDifferenceOut(Schema):
+    """What differs between the original report and the measurements here."""
+
+    topic: str
+    original: str
+    here: str
+
+
+class ReportClaimsOut(Schema):
+    """`confidence` is that of each interval: all `comparisons` together are right at 95 %."""
+
+    confidence: float
+    comparisons: int
+    claims: list[ReportClaimOut]
+    differences: list[ReportDifferenceOut]
+
+
+class ReportMachineOut(Schema):
+    """A machine of the report; `published`: others measured on it."""
+
+    name: str
+    published: bool
+    facts: list[ReportFactOut]
+
+
 class ReportOut(Schema):
-    """The tables of a report; the same as on its page and in its files."""
+    """The tables of a report; the same as on its page and in its files. `prose` is Markdown."""
 
     title: str
     benchmark: str
@@ -130,7 +195,10 @@ class ReportOut(Schema):
     hosts: list[str]
     definition_versions: list[int]
     notes: list[str]
+    prose: str
+    hardware: list[ReportMachineOut]
     tables: list[ReportTableOut]
+    claims: ReportClaimsOut
     provenance: ReportProvenanceOut
 
 
@@ -156,7 +224,12 @@ def build_summary_out(report: SavedReport) -> ReportSummaryOut:
 
 
 def build_saved_out(report: SavedReport) -> SavedReportOut:
-    return SavedReportOut(**_build_summary_fields(report), source=report.source)
+    shown = read_visibility(report)
+    return SavedReportOut(
+        **_build_summary_fields(report),
+        source=report.source,
+        visibility=ReportVisibilityOut(hardware=shown.hardware, published=shown.published),
+    )
 
 
 def build_report_out(report: Report) -> ReportOut:

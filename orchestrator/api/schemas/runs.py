@@ -30,6 +30,8 @@ from orchestrator.runs.pinned_repositories import PinnedCommit, read_pins
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
 from orchestrator.runs.states import BuildState, JobState, RunState
+from orchestrator.runs.wait_limits import LEAST_WAIT_LIMIT_S, MOST_WAIT_LIMIT_S
+from orchestrator.stats.first_places import MOST_PLACES
 
 
 class PriorityName(StrEnum):
@@ -46,12 +48,15 @@ class UntilName(StrEnum):
 
     `rounds`: after all rounds. `decided`: as soon as all its primary metrics are decided, or after
     `rounds`. `screened`: the same, but a case without any sign of a change after seven blocks is
-    stopped early.
+    stopped early. `compared` and `ranked` are of contests, at one commit: until each value is
+    decided against the baseline, or until the order of the first `places` is.
     """
 
     ROUNDS = "rounds"
     DECIDED = "decided"
     SCREENED = "screened"
+    COMPARED = "compared"
+    RANKED = "ranked"
 
 
 class HostRoleName(StrEnum):
@@ -72,6 +77,7 @@ class PlacementIn(Schema, extra="forbid"):
 
 
 Expression = Annotated[StorableText, Field(max_length=2000)]
+WaitLimit = Annotated[Number, Field(ge=LEAST_WAIT_LIMIT_S, le=MOST_WAIT_LIMIT_S)]
 
 
 class RunIn(Schema, extra="forbid"):
@@ -126,6 +132,9 @@ class RunIn(Schema, extra="forbid"):
         "from the noise of the hosts. Excludes `rounds` and `until`.",
     )
     until: UntilName = UntilName.ROUNDS
+    places: Annotated[Whole, Field(ge=1, le=MOST_PLACES)] | None = Field(
+        None, description="Only for `ranked`: how many first places are ordered. Default: 3."
+    )
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = Field(
         None,
         description="Machine seconds, of all hosts together, for trials and builds; "
@@ -135,6 +144,11 @@ class RunIn(Schema, extra="forbid"):
         True,
         description="While other processes use a host, trials wait, for at most a minute in each "
         "round. False: measure at once.",
+    )
+    wait_limit_s: WaitLimit | None = Field(
+        None,
+        description="The most seconds that jobs wait in the queue, for example for a host that is "
+        "off. Jobs that still wait then fail. Default: 604800, a week.",
     )
 
     @model_validator(mode="after")
@@ -165,8 +179,10 @@ class RunIn(Schema, extra="forbid"):
             rounds=self.rounds,
             builds=self.builds,
             until=self.until,
+            places=self.places,
             budget_s=self.budget_s,
             wait_for_quiet=self.wait_for_quiet,
+            wait_limit_s=self.wait_limit_s,
         )
 
 
@@ -214,8 +230,10 @@ class CaseStatusOut(Schema):
     """The status of a case that continues until it is decided.
 
     `blocks`: clean blocks at its newest interim analysis, 0 before the first. `verdict`: that of
-    this analysis. `more_blocks` and `more_s`: the estimated blocks and seconds until a decision;
-    null for decided cases, without an estimate, and if they are more than a run may have.
+    this analysis; null without one and for `ranked`. `more_blocks` and `more_s`: the estimated
+    blocks and seconds until a decision; null for decided cases, without an estimate, and if they
+    are more than a run may have. `more_blocks_range`: from how many to how many it really needs, in
+    at least 80 % of the cases; the second is null if no run has so many.
     """
 
     case: str
@@ -225,6 +243,7 @@ class CaseStatusOut(Schema):
     blocks: int
     verdict: str | None
     more_blocks: int | None
+    more_blocks_range: tuple[int, int | None] | None
     more_s: float | None
 
 
@@ -285,8 +304,10 @@ class RunSummaryOut(Schema):
     rounds: int
     builds: int
     until: UntilName
+    places: int | None = Field(description="Only for `ranked`: how many first places are ordered.")
     budget_s: float | None
     wait_for_quiet: bool
+    waits_until: datetime = Field(description="Jobs that are still queued then fail.")
     priority: PriorityName
     seed: int
     baseline: CommitOut
@@ -345,8 +366,10 @@ def build_run_summary_out(run: Run) -> RunSummaryOut:
         rounds=run.rounds,
         builds=run.builds,
         until=UntilName(run.until),
+        places=run.places,
         budget_s=run.budget_s,
         wait_for_quiet=run.wait_for_quiet,
+        waits_until=run.waits_until,
         priority=PriorityName(run.get_priority_display().lower()),
         seed=run.seed,
         baseline=baseline,
@@ -400,15 +423,17 @@ def _build_job_out(progress: JobProgress, details: JobDetails) -> JobOut:
 
 
 def _build_case_status_out(status: CaseStatus) -> CaseStatusOut:
-    more = status.more_blocks
+    further = status.further
+    more = further.in_reach if further else None
     return CaseStatusOut(
         case=status.case.key,
         label=status.case.label,
         state=CaseState(status.state),
         text=status.text,
         blocks=status.analysis.blocks if status.analysis else 0,
-        verdict=status.analysis.verdict if status.analysis else None,
+        verdict=(status.analysis.verdict or None) if status.analysis else None,
         more_blocks=more,
+        more_blocks_range=further.range if further else None,
         more_s=None if more is None else more * status.block_s,
     )
 

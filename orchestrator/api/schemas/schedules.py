@@ -8,7 +8,13 @@ from ninja import Schema
 from pydantic import Field, model_validator
 
 from orchestrator.api.schemas.common import Flag, Number, Text, Whole, build_api_url, build_web_url
-from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
+from orchestrator.api.schemas.runs import (
+    Expression,
+    PlacementIn,
+    PriorityName,
+    UntilName,
+    WaitLimit,
+)
 from orchestrator.benchmarks.spec import MAX_BUILDS, MAX_ROUNDS
 from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import NewSchedule
@@ -43,6 +49,7 @@ class ScheduleIn(Schema, extra="forbid"):
     resolution: Annotated[Number, Field(gt=0, le=1)] | None = None
     until: UntilName = UntilName.ROUNDS
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = None
+    wait_limit_s: WaitLimit | None = None
     priority: PriorityName = PriorityName.NORMAL
 
     @model_validator(mode="after")
@@ -99,6 +106,7 @@ class ScheduleOut(Schema):
     resolution: float | None
     until: UntilName
     budget_s: float | None
+    wait_limit_s: float | None
     priority: PriorityName
     created_by: str
     next_at: datetime
@@ -135,6 +143,7 @@ def build_schedule_out(schedule: Schedule) -> ScheduleOut:
         resolution=schedule.resolution,
         until=UntilName(schedule.until),
         budget_s=schedule.budget_s,
+        wait_limit_s=schedule.wait_limit_s,
         priority=PriorityName(schedule.get_priority_display().lower()),
         created_by=schedule.created_by.get_username(),
         next_at=schedule.next_at,

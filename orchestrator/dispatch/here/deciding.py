@@ -113,12 +113,12 @@ class InterimAnalyses:
         message = describe_decision(seen, decision, self._spec)
         if decision.futile:
             message = f"stopped early: {message}"
-        elif decision.needed_blocks is not None:
-            more = decision.needed_blocks - seen.data.blocks
+        elif decision.needed is not None:
+            further = decision.needed.count_further(seen.data.blocks)
             message += (
                 f"; it may stay open, even with {MOST_BLOCKS} more blocks"
-                if more > MOST_BLOCKS
-                else f"; about {decision.needed_blocks} blocks would decide it"
+                if further.in_reach is None
+                else f"; needs about {further.text}"
             )
         return CaseResult(
             blocks=seen.data.blocks,

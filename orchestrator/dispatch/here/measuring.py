@@ -23,7 +23,7 @@ from orchestrator.dispatch.here.deciding import InterimAnalyses
 from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_trial
 from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
 from orchestrator.dispatch.here.source import build_archive, list_lfs_files, pack_lfs_files
-from orchestrator.dispatch.rounds import build_shared_plan, build_step_id
+from orchestrator.dispatch.rounds import KEEP_DAYS, build_shared_plan, build_step_id
 from orchestrator.dispatch.sources import build_lfs_path, build_source_path
 from orchestrator.dispatch.stage import Stage, resolve_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
@@ -36,7 +36,6 @@ from orchestrator.transport.local import LocalTransport
 
 #: The journal is a local file: polling it costs less than a request to another machine.
 POLL_S = 0.2
-KEEP_DAYS = 30.0
 LOCALHOST = "127.0.0.1"
 #: Trials done, total trials, current activity.
 ShowProgress = Callable[[int, int, str], None]
@@ -144,8 +143,6 @@ class LocalMeasurement:
     def _facts(self, programs: Sequence[str]) -> dict[str, Any]:
         """Return the facts of this machine without git: commits come as archives."""
         there = self._agent.ready(
-            keep_days=KEEP_DAYS,
-            limit_bytes=self._host.disk_limit_bytes,
             repository="none",
             commits=[],
             paths=[],
@@ -191,7 +188,8 @@ class LocalMeasurement:
 
     def _round(self, plan: dict[str, Any], trials: Sequence[Trial], tls: Any) -> None:
         job, step = str(self.rows.job.pk), build_step_id(self.rows.job)
-        own = {"self": "a", "tuning": {}, "run_as": None, "tls": tls}
+        disk = {"limit_bytes": self._host.disk_limit_bytes, "keep_days": KEEP_DAYS}
+        own = {"self": "a", "tuning": {}, "run_as": None, "tls": tls, "disk": disk}
         content = json.dumps({**plan, **own}).encode()
         self._transport.put(content, f"jobs/{job}/{step}/plan.json")
         self._agent.start(job, step)

@@ -18,9 +18,17 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
+from orchestrator.runs.models import (
+    UNTIL_OF_CONTESTS,
+    HostRole,
+    Job,
+    Run,
+    Trial,
+    Until,
+    Variant,
+)
 from orchestrator.runs.plans import parse_until, resolve_builds, resolve_rounds
-from orchestrator.runs.trial_order import order_trials
+from orchestrator.runs.trial_order import group_cases, order_trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,10 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
             field="repositories",
         )
     until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
+    if until in UNTIL_OF_CONTESTS:
+        raise InvalidRequestError(
+            f"{until}: contests are decided only in Pitwall; start the run there", field="until"
+        )
     rounds = resolve_rounds(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)
     builds = resolve_builds(spec, wanted.builds, rounds)
@@ -90,6 +102,9 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
         for number, sha in enumerate(wanted.shas)
     ]
     expected = estimate_trials_s(spec, chosen)
+    slots = order_trials(
+        len(cases), len(variants), rounds, wanted.seed, contests=group_cases(spec, chosen)
+    )
     trials = [
         Trial(
             job=job,
@@ -99,7 +114,7 @@ def build_rows(wanted: LocalRequest) -> LocalRows:
             position=place,
             expected_s=expected[slot.case],
         )
-        for place, slot in enumerate(order_trials(len(cases), len(variants), rounds, wanted.seed))
+        for place, slot in enumerate(slots)
     ]
     return LocalRows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
 

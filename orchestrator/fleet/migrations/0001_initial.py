@@ -110,10 +110,91 @@ class Migration(migrations.Migration):
                 ("message", models.TextField(blank=True)),
                 ("last_seen_at", models.DateTimeField(blank=True, null=True)),
                 (
-                    "unreachable_at",
+                    "unreachable_since",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When the last try failed; null once it answered again.",
+                        help_text="When it stopped to answer; null while it answers.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "probe_at",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="The next probe of an unreachable host; null: at once.",
+                        null=True,
+                    ),
+                ),
+                ("failed_probes", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "mac_address",
+                    models.CharField(
+                        blank=True,
+                        help_text="Wakes the machine over the network, as `00:11:22:33:44:55`; empty: never.",
+                        max_length=17,
+                    ),
+                ),
+                (
+                    "start_command",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="Arguments of the command that starts it; empty: none.",
+                    ),
+                ),
+                (
+                    "start_host",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="The host of the team that runs the command.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="fleet.host",
+                    ),
+                ),
+                (
+                    "jump_hosts",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="As `user@host:port ssh-ed25519 AAAA…`, in order.",
+                    ),
+                ),
+                (
+                    "env",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Variables of all measured processes on it.",
+                    ),
+                ),
+                ("machine_id", models.CharField(blank=True, default="", max_length=64)),
+                ("boot_id", models.CharField(blank=True, default="", max_length=64)),
+                (
+                    "installation_id",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="The id of its work directory.",
+                        max_length=64,
+                    ),
+                ),
+                (
+                    "reserved_until",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="No new job starts before; past or null: not reserved.",
+                        null=True,
+                    ),
+                ),
+                ("reserved_by", models.CharField(blank=True, default="", max_length=200)),
+                ("reserved_for", models.CharField(blank=True, default="", max_length=500)),
+                (
+                    "reservation_seen_at",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="When the host reported the reservation; null if it was made in Pitwall.",
                         null=True,
                     ),
                 ),
@@ -147,6 +228,14 @@ class Migration(migrations.Migration):
                 ("sealed_private_key", models.BinaryField()),
                 ("public_key", models.TextField()),
                 ("fingerprint", models.CharField(max_length=80)),
+                (
+                    "certificate",
+                    models.TextField(
+                        blank=True,
+                        default="",
+                        help_text="The key signed by an authority; empty: none.",
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "team",
@@ -261,6 +350,7 @@ class Migration(migrations.Migration):
                             ("login", "Login and work directory"),
                             ("python", "Python"),
                             ("agent", "Agent"),
+                            ("limits", "Limits and rights"),
                             ("tools", "Load tools"),
                             ("clock", "Clock"),
                             ("quiet", "Idle check"),
@@ -298,6 +388,16 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="checks",
+                        to="fleet.host",
+                    ),
+                ),
+                (
+                    "other_host",
+                    models.ForeignKey(
+                        help_text="The host that is the same machine.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
                         to="fleet.host",
                     ),
                 ),
@@ -438,7 +538,17 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     (
                         "step__in",
-                        ["reach", "key", "login", "python", "agent", "tools", "clock", "quiet"],
+                        [
+                            "reach",
+                            "key",
+                            "login",
+                            "python",
+                            "agent",
+                            "limits",
+                            "tools",
+                            "clock",
+                            "quiet",
+                        ],
                     ),
                     ("outcome__in", ["passed", "warning", "action_required", "failed"]),
                 ),

@@ -113,6 +113,8 @@ class Migration(migrations.Migration):
                 ("slug", models.SlugField(max_length=60)),
                 ("title", models.CharField(max_length=200)),
                 ("source", models.TextField()),
+                ("shows_hardware", models.BooleanField(db_default=False, default=False)),
+                ("shows_published", models.BooleanField(db_default=False, default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("changed_at", models.DateTimeField(auto_now=True)),
                 (

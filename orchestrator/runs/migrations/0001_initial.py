@@ -230,13 +230,17 @@ class Migration(migrations.Migration):
                             ("rounds", "All rounds"),
                             ("decided", "Until decided"),
                             ("screened", "Until decided, or stopped early"),
+                            ("compared", "Until all values are decided against the baseline"),
+                            ("ranked", "Until the order of the first places is decided"),
                         ],
                         default="rounds",
                         max_length=8,
                     ),
                 ),
+                ("places", models.PositiveSmallIntegerField(blank=True, null=True)),
                 ("budget_s", models.FloatField(blank=True, null=True)),
                 ("wait_for_quiet", models.BooleanField(default=True)),
+                ("waits_until", models.DateTimeField()),
                 ("repositories", models.JSONField(blank=True, default=list)),
                 (
                     "priority",
@@ -456,12 +460,15 @@ class Migration(migrations.Migration):
                             ("rounds", "All rounds"),
                             ("decided", "Until decided"),
                             ("screened", "Until decided, or stopped early"),
+                            ("compared", "Until all values are decided against the baseline"),
+                            ("ranked", "Until the order of the first places is decided"),
                         ],
                         default="rounds",
                         max_length=8,
                     ),
                 ),
                 ("budget_s", models.FloatField(blank=True, null=True)),
+                ("wait_limit_s", models.FloatField(blank=True, null=True)),
                 (
                     "priority",
                     models.SmallIntegerField(
@@ -650,6 +657,8 @@ class Migration(migrations.Migration):
                 ("futile", models.BooleanField()),
                 ("verdict", models.CharField(max_length=12)),
                 ("needed_blocks", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("needed_least", models.PositiveSmallIntegerField(blank=True, null=True)),
+                ("needed_most", models.PositiveSmallIntegerField(blank=True, null=True)),
                 (
                     "p_values",
                     django.contrib.postgres.fields.ArrayField(
@@ -982,8 +991,21 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="run",
             constraint=models.CheckConstraint(
-                condition=models.Q(("until__in", ["rounds", "decided", "screened"])),
+                condition=models.Q(
+                    ("until__in", ["rounds", "decided", "screened", "compared", "ranked"])
+                ),
                 name="run_until_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("places", None),
+                    models.Q(("places__gte", 1), ("until", "ranked")),
+                    _connector="OR",
+                ),
+                name="run_places_if_ranked",
             ),
         ),
         migrations.AddConstraint(

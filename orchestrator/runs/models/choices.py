@@ -29,12 +29,19 @@ class Priority(models.IntegerChoices):
 class Until(models.TextChoices):
     """When a run's cases need no more rounds: after all of them, or as soon as they are decided.
 
-    Screened: a case without any sign of a change after some rounds is stopped early.
+    Screened: a case without any sign of a change after some rounds is stopped early. The last two
+    are of contests: each value against the baseline, or the order of the first places.
     """
 
     ROUNDS = "rounds", "All rounds"
     DECIDED = "decided", "Until decided"
     SCREENED = "screened", "Until decided, or stopped early"
+    COMPARED = "compared", "Until all values are decided against the baseline"
+    RANKED = "ranked", "Until the order of the first places is decided"
+
+
+#: They compare values of a contest instead of commits.
+UNTIL_OF_CONTESTS = frozenset({Until.COMPARED, Until.RANKED})
 
 
 class HostRole(models.TextChoices):

@@ -17,9 +17,11 @@ class Run(models.Model):
     """A request to measure one baseline and its contenders on one or more hosts.
 
     `cases` is the expression that selected the cases, `pairwise` whether their number was reduced.
-    `rounds` is the maximum (`until` may end a case earlier). `budget_s`: the machine seconds that
+    `rounds` is the maximum (`until` may end a case earlier). `places`: the number of first places
+    that a run until `ranked` orders. `budget_s`: the machine seconds that
     all hosts together may spend; null: without limit. `builds`: how often each commit is built
     (`trial_order`). `wait_for_quiet`: trials wait for a time while other processes use a host.
+    `waits_until`: the jobs that are still queued then fail (`wait_limits`).
     `repositories`: the commits of other repositories that it measures with, as objects with `name`,
     `project`, `ref` and `sha` (runs/pinned_repositories.py).
     """
@@ -40,8 +42,10 @@ class Run(models.Model):
     rounds = models.PositiveIntegerField()
     builds = models.PositiveSmallIntegerField(default=1)
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
+    places = models.PositiveSmallIntegerField(null=True, blank=True)
     budget_s = models.FloatField(null=True, blank=True)
     wait_for_quiet = models.BooleanField(default=True)
+    waits_until = models.DateTimeField()
     repositories = models.JSONField(default=list, blank=True)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     seed = models.BigIntegerField()
@@ -63,6 +67,10 @@ class Run(models.Model):
                 condition=Q(builds__gte=1) & Q(builds__lte=MAX_BUILDS), name="run_builds_in_range"
             ),
             models.CheckConstraint(condition=Q(until__in=Until.values), name="run_until_known"),
+            models.CheckConstraint(
+                condition=Q(places=None) | Q(until=Until.RANKED, places__gte=1),
+                name="run_places_if_ranked",
+            ),
             models.CheckConstraint(
                 condition=Q(budget_s=None) | Q(budget_s__gt=0), name="run_budget_is_some_time"
             ),

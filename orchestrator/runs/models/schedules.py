@@ -18,7 +18,7 @@ class Schedule(models.Model):
     commit that was checked, empty before the first check; `seen_tags` are the names of the tags
     then, null before. `placements` are as in a request, for several roles, or for any host of a
     profile or tag. `resolution`: the change (0.02: 2 %) that its runs must detect; their
-    rounds are computed from it when they start.
+    rounds are computed from it when they start. `wait_limit_s`: the limit of the wait of its runs.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -42,6 +42,7 @@ class Schedule(models.Model):
     resolution = models.FloatField(null=True, blank=True)
     until = models.CharField(max_length=8, choices=Until.choices, default=Until.ROUNDS)
     budget_s = models.FloatField(null=True, blank=True)
+    wait_limit_s = models.FloatField(null=True, blank=True)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
     enabled = models.BooleanField(default=True)
     created_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")

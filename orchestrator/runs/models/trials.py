@@ -82,7 +82,8 @@ class InterimAnalysis(models.Model):
 
     An analysis is never changed. The newest one of a case is its status: decided, futile (stopped
     early, without a sign of a change) or open. `excluded`: blocks that do not count.
-    `needed_blocks`: the estimated total for a decision, null if unknown. `p_values` are those of
+    `needed_blocks`: the estimated total for a decision, null if unknown; `needed_least` and
+    `needed_most` are its range. `p_values` are those of
     its primary metrics against each contender.
     """
 
@@ -95,6 +96,8 @@ class InterimAnalysis(models.Model):
     futile = models.BooleanField()
     verdict = models.CharField(max_length=12)
     needed_blocks = models.PositiveSmallIntegerField(null=True, blank=True)
+    needed_least = models.PositiveSmallIntegerField(null=True, blank=True)
+    needed_most = models.PositiveSmallIntegerField(null=True, blank=True)
     p_values = ArrayField(models.FloatField())
     message = models.TextField()
 

@@ -27,7 +27,6 @@ from orchestrator.runs.backfills import (
 from orchestrator.runs.states import RUN_ENDED
 from orchestrator.web.access import for_member
 from orchestrator.web.backfills.forms import BackfillForm
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.live_parts import render_live_page
 from orchestrator.web.refs import load_ref_choices
 
@@ -57,18 +56,18 @@ def new_backfill(request: HttpRequest, member: Member) -> HttpResponse:
         form.preselect_host()
         return _show_form(request, form)
     form = BackfillForm(member, request.POST)
-    plan = None
-    if form.is_valid():
-        try:
-            if "start" in request.POST:
-                started = start_backfill(member=member, request=form.build_request())
-                wake_engine()
-                return redirect("backfill", started.pk)
-            with resolve_as_fetched():
-                plan = plan_backfill(member=member, request=form.build_request())
-        except FORM_ERRORS as error:
-            form.show_error(error)
-    return _show_form(request, form, plan)
+    if "start" not in request.POST:
+        return _show_form(request, form, form.create(lambda: _plan(member, form)))
+    started = form.create(lambda: start_backfill(member=member, request=form.build_request()))
+    if started is None:
+        return _show_form(request, form)
+    wake_engine()
+    return redirect("backfill", started.pk)
+
+
+def _plan(member: Member, form: BackfillForm) -> BackfillPlan:
+    with resolve_as_fetched():
+        return plan_backfill(member=member, request=form.build_request())
 
 
 @for_member

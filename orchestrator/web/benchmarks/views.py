@@ -46,7 +46,6 @@ from orchestrator.web.benchmarks.forms import (
 from orchestrator.web.benchmarks.wizard import Wizard, inspect_repository
 from orchestrator.web.cases import list_cases
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 
 #: Former cases that the page shows; the API has all.
 MOST_FORMER_CASES = 100
@@ -71,14 +70,9 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         initial={"source": definition.source},
     )
     if form.is_valid() and "check" not in request.POST:
-        try:
-            if isinstance(form, TrialForm) and "try" in request.POST:
-                return _try(member, record.project, slug, form)
-            _save(member, record, form)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="source")
-        else:
-            return redirect("benchmark", project, slug)
+        done = form.create(lambda: _save_or_try(request, member, record, form), default="source")
+        if done is not None:
+            return done
     spec = read_spec(definition)
     context = {
         "benchmark": record,
@@ -107,17 +101,9 @@ def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
     initial = _build_initial(request) | wizard.initial
     form = BenchmarkForm(member, request.POST if sent else None, initial=initial)
     if form.is_valid() and "check" not in request.POST:
-        data = form.cleaned_data
-        try:
-            project = load_project(member, data["project"])
-            if "try" in request.POST:
-                return _try(member, project, data["slug"], form)
-            source = _normalise_newlines(data["source"])
-            save_definition(member=member, project=project, slug=data["slug"], source=source)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="source")
-        else:
-            return redirect("benchmark", data["project"], data["slug"])
+        done = form.create(lambda: _create_or_try(request, member, form), default="source")
+        if done is not None:
+            return done
     context = {
         "form": form,
         "review": _build_review(form),
@@ -206,9 +192,28 @@ def delete(request: HttpRequest, member: Member, project: str, slug: str) -> Htt
     return redirect("deleted")
 
 
-def _save(member: Member, record: Benchmark, form: DefinitionForm) -> Definition:
+def _save_or_try(
+    request: HttpRequest, member: Member, record: Benchmark, form: DefinitionForm
+) -> HttpResponse:
+    """Save a new version of a benchmark, or start one trial of a draft."""
+    if isinstance(form, TrialForm) and "try" in request.POST:
+        return _try(member, record.project, record.slug, form)
+    return _save(member, record.project, record.slug, form)
+
+
+def _create_or_try(request: HttpRequest, member: Member, form: BenchmarkForm) -> HttpResponse:
+    """Save a new benchmark, or start one trial of it."""
+    data = form.cleaned_data
+    project = load_project(member, data["project"])
+    if "try" in request.POST:
+        return _try(member, project, data["slug"], form)
+    return _save(member, project, data["slug"], form)
+
+
+def _save(member: Member, project: Project, slug: str, form: DefinitionForm) -> HttpResponse:
     source = _normalise_newlines(form.cleaned_data["source"])
-    return save_definition(member=member, project=record.project, slug=record.slug, source=source)
+    save_definition(member=member, project=project, slug=slug, source=source)
+    return redirect("benchmark", project.slug, slug)
 
 
 def _try(member: Member, project: Project, slug: str, form: TrialForm) -> HttpResponse:

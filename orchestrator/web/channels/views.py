@@ -28,7 +28,6 @@ from orchestrator.dispatch.wakeups import wake_channels
 from orchestrator.web.access import for_member
 from orchestrator.web.channels.forms import ChannelForm
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 
 A_PAGE = 50
 
@@ -41,16 +40,11 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
     A new signing secret is only in the response to the request that created it.
     """
     form = ChannelForm(member, request.POST if request.method == "POST" else None)
-    made = None
-    if form.is_valid():
-        try:
-            made = create_channel(member=member, new=form.build_request())
-            form = ChannelForm(member)
-        except FORM_ERRORS as error:
-            form.show_error(error)
+    made = form.create(lambda: create_channel(member=member, new=form.build_request()))
+    shown = form if made is None else ChannelForm(member)
     rows = [(each, find_channel_problem(each)) for each in load_channels(member)]
-    context = {"form": form, "made": made, "channels": rows}
-    return render(request, "channels/list.html", context, status=form.status)
+    context = {"form": shown, "made": made, "channels": rows}
+    return render(request, "channels/list.html", context, status=shown.status)
 
 
 @for_member

@@ -10,7 +10,6 @@ from django.urls import reverse
 
 from cli.pitwall.units import (
     format_claim,
-    format_duration,
     format_interval,
     format_p_value,
     format_percent,
@@ -106,15 +105,11 @@ class MetricRow:
     @property
     def needed(self) -> str:
         """Return how many more blocks may decide the metric; empty if unknown."""
-        more, even = self.metric.more_blocks, self.metric.more_blocks_for_even_odds
-        if self.metric.needed_blocks is None:
+        further = self.metric.further
+        if further is None:
             return ""
-        if even is None:
-            return "will most likely stay open"
-        if more is None:
-            return f"may stay open: {format_more_blocks(even)} would decide it with even odds"
-        odds = f" ({even} with even odds)" if even < more else ""
-        return f"{format_more_blocks(more)} would probably decide{odds}"
+        may = "may stay open; " if further.in_reach is None else ""
+        return f"{may}needs about {further.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,11 +253,6 @@ def plan_more_blocks(
     )
 
 
-def format_more_blocks(blocks: int) -> str:
-    """Return "7 more blocks"."""
-    return f"{blocks} more block{'' if blocks == 1 else 's'}"
-
-
 def build_expression(cases: Sequence[CaseComparison]) -> str:
     """Return an expression for these cases (benchmarks/choice.py); empty if there are many."""
     if len(cases) > _MOST_NAMED:
@@ -325,11 +315,10 @@ def _build_remark(case: CaseComparison) -> str:
     remarks = [*describe_failures(case)]
     if not case.paired:
         remarks.append("unpaired")
-    elif case.missing_blocks:
-        time = f", {format_duration(case.missing_s)}" if case.missing_s else ""
-        remarks.append(f"{format_more_blocks(case.missing_blocks)}{time}")
     elif case.out_of_reach:
         remarks.append("may stay open")
+    elif case.missing:
+        remarks.append(f"about {case.missing.text}")
     if case.excluded_blocks:
         remarks.append(f"✕ {case.excluded_blocks} excluded")
     if case.suspect_blocks:

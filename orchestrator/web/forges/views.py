@@ -30,7 +30,6 @@ from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forges.forms import ForgeForm, build_initial_connection
-from orchestrator.web.forms import FORM_ERRORS
 
 #: The page shows the latest; the API has all.
 MOST_REQUESTS, MOST_INCOMING = 50, 20
@@ -45,19 +44,13 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = ForgeForm(
         member, posted, initial=build_initial_connection(find_connection(member, project))
     )
-    secret = ""
-    if form.is_valid():
-        try:
-            secret = save_connection(
-                member=member, project=project, new=form.build_new_connection()
-            ).secret
-        except FORM_ERRORS as error:
-            form.show_error(error)
-        else:
-            if not secret:
-                messages.success(request, "Saved.")
-                return redirect("project-forge", slug)
-    return _page(request, member, project, form, secret)
+    saved = form.create(
+        lambda: save_connection(member=member, project=project, new=form.build_new_connection())
+    )
+    if saved is None or saved.secret:
+        return _page(request, member, project, form, saved.secret if saved else "")
+    messages.success(request, "Saved.")
+    return redirect("project-forge", slug)
 
 
 def _ask_new_secret(request: HttpRequest, member: Member, slug: str) -> ConfirmationPage:

@@ -13,16 +13,18 @@ from orchestrator.fleet.facts import Contradiction
 #: Title → the facts of that group, in order; `x*` means all facts with this prefix.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Processor": (
-        "cpu_model", "machine", "cores", "threads", "clock_base_mhz", "clock_min_mhz",
-        "clock_max_mhz", "microcode", "governor", "turbo", "smt", "mitigations", "temperature*",
+        "cpu_model", "machine", "cores", "threads", "usable_cpus", "clock_base_mhz",
+        "clock_min_mhz", "clock_max_mhz", "microcode", "scaling_driver", "governor",
+        "energy_preference", "turbo", "smt", "mitigations", "temperature*",
     ),
-    "Memory and disk": ("memory*", "swap*", "disk*"),
+    "Memory and disk": ("memory*", "swap*", "disk*", "transparent*", "numa*"),
     "System": (
-        "system", "os_name", "os_version", "kernel", "hostname", "virtualisation", "container",
+        "system", "os_name", "os_version", "kernel", "kernel_parameters", "libc", "firmware",
+        "aslr", "hostname", "virtualisation", "container",
         "clock_source", "time", "boot_id", "uptime_s", "load",
     ),
-    "Power": ("power*", "battery*"),
-    "Limits and tuning": ("limits*", "tuning*"),
+    "Power": ("platform_profile", "power*", "battery*"),
+    "Limits and tuning": ("limits*", "tuning*", "network*"),
     "Programs": ("python", "python_path", "tools", "languages", "programs"),
 }  # fmt: skip
 REST = "Other"
@@ -30,11 +32,14 @@ REST = "Other"
 CLOCK_OFF_S = 30.0
 _OF_PROGRAMS = frozenset({"tools", "languages", "programs"})
 #: Keys about the facts, which are not facts themselves.
-_HIDDEN = frozenset({"reasons", "static"})
+_HIDDEN = frozenset({"reasons", "static", "topology"})
 _TITLES = {
     "cpu_model": "CPU", "os_name": "operating system", "os_version": "version",
     "clock_base_mhz": "base clock", "clock_min_mhz": "lowest clock",
     "clock_max_mhz": "highest clock",
+    "aslr": "address randomisation", "network_available": "emulated network",
+    "tuning_left": "tuning that was not restored",
+    "usable_cpus": "usable CPUs",
     "memory_bytes": "memory", "uptime_s": "up since boot", "smt": "SMT", "boot_id": "boot",
     "time": "its clock", "machine": "architecture", "load": "load average",
     "os": "operating system", "base_clock_mhz": "base clock", "boost_clock_mhz": "boost clock",
@@ -90,6 +95,12 @@ def describe_clock_offset(facts: Mapping[str, Any], taken_at: datetime) -> str:
     if abs(off_s) < CLOCK_OFF_S:
         return ""
     return f"{format_duration(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}"
+
+
+def describe_unrestored_tuning(facts: Mapping[str, Any]) -> str:
+    """Return the settings that Pitwall could not restore, with their files; empty without any."""
+    left = facts.get("tuning_left")
+    return format_fact_value("tuning_left", left) if left else ""
 
 
 def group_facts(facts: Mapping[str, Any]) -> list[FactGroup]:

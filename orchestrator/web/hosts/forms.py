@@ -7,9 +7,12 @@ from uuid import UUID
 from django import forms
 
 from orchestrator.accounts.members import Member
+from orchestrator.fleet.host_variables import format_variables, parse_variables
+from orchestrator.fleet.login_certificates import MOST_CHARACTERS
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.fleet.selectors import load_credentials, load_profiles
 from orchestrator.fleet.ssh_settings import check_short_name
+from orchestrator.fleet.start_commands import format_command, list_helpers, parse_command
 from orchestrator.fleet.tuning import KNOBS
 from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
 from orchestrator.runs.golden import NewGolden
@@ -30,6 +33,17 @@ _OF_PROFILE = (
 )  # fmt: skip
 
 
+def jump_hosts_field() -> forms.CharField:
+    return forms.CharField(
+        required=False,
+        label="Jump hosts",
+        max_length=8000,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "code"}),
+        help_text="One per line, in order, each with its host key: user@bastion.example:22 "
+        "ssh-ed25519 AAAA… The same key logs in to them. Empty: none.",
+    )
+
+
 class SshForm(TeamForm):
     """The SSH settings of a host."""
 
@@ -45,6 +59,7 @@ class SshForm(TeamForm):
     python = forms.CharField(
         max_length=255, label="Python command", help_text="Python 3.9 or newer on that host."
     )
+    jump_hosts = jump_hosts_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,7 +70,20 @@ class SshForm(TeamForm):
         """Return the arguments of `change_connection`."""
         data = dict(self.cleaned_data)
         credential_id = UUID(data.pop("credential"))
-        return {**data, "credential_id": credential_id}
+        jump_hosts = data.pop("jump_hosts").splitlines()
+        return {**data, "credential_id": credential_id, "jump_hosts": jump_hosts}
+
+
+class CertificateForm(TeamForm):
+    """The certificate of the key of a host."""
+
+    certificate = forms.CharField(
+        required=False,
+        max_length=MOST_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 4, "class": "code", "spellcheck": "false"}),
+        help_text="The content of the file with -cert.pub: ssh-ed25519-cert-v01@openssh.com AAAA… "
+        "Empty: none.",
+    )
 
 
 def build_initial_ssh(host: Host) -> dict[str, Any]:
@@ -63,7 +91,11 @@ def build_initial_ssh(host: Host) -> dict[str, Any]:
     same = {
         name: getattr(host, name) for name in ("address", "port", "login", "work_dir", "python")
     }
-    return {**same, "credential": str(host.credential_id)}
+    return {
+        **same,
+        "credential": str(host.credential_id),
+        "jump_hosts": "\n".join(host.jump_hosts),
+    }
 
 
 def run_as_field() -> forms.CharField:
@@ -132,6 +164,7 @@ class HostForm(TeamForm):
         label="Python command",
         help_text="Python 3.9 or newer on that host.",
     )
+    jump_hosts = jump_hosts_field()
     run_as = run_as_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -244,6 +277,14 @@ class HostSettingsForm(TeamForm):
         help_text="Above this limit, the least recently used files are removed.",
     )
 
+    env = forms.CharField(
+        required=False,
+        label="Environment variables",
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "code"}),
+        help_text="Of all measured processes, one NAME=value per line, such as a proxy. "
+        "The team can see them: no secrets.",
+    )
     run_as = run_as_field()
     is_shared = forms.BooleanField(
         required=False,
@@ -252,8 +293,30 @@ class HostSettingsForm(TeamForm):
         "quiet host. Intervals become wider.",
     )
 
+    mac_address = forms.CharField(
+        max_length=17,
+        required=False,
+        label="MAC address",
+        help_text="Wakes the machine (Wake-on-LAN) when jobs wait for it, such as "
+        "00:11:22:33:44:55. Empty: never.",
+    )
+    start_command = forms.CharField(
+        max_length=1000,
+        required=False,
+        label="Start command",
+        help_text="Starts the machine when jobs wait for it, such as virsh start bench-1. "
+        "It may run again. Empty: none.",
+    )
+    start_host = forms.ChoiceField(
+        required=False,
+        label="Host that runs the start command",
+        help_text="Another host of this team over SSH, such as a hypervisor.",
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        names = [(host.name, host.name) for host in list_helpers(self.member)]
+        self._field("start_host").choices = [("", "—"), *names]
         for name, knob in KNOBS.items():
             self.fields[f"tuning_{name}"] = (
                 forms.ChoiceField(
@@ -285,9 +348,34 @@ class HostSettingsForm(TeamForm):
             "data_address": data["data_address"],
             "disk_limit_bytes": int(data["disk_limit_gib"] * _GIB),
             "tuning": {name: data[f"tuning_{name}"] for name in KNOBS},
+            "env": parse_variables(data["env"]),
             "run_as": data["run_as"],
             "is_shared": data["is_shared"],
+            "mac_address": data["mac_address"],
+            "start_command": parse_command(data["start_command"]),
+            "start_host": data["start_host"],
         }
+
+
+class ReservationForm(TeamForm):
+    """How long no new job starts on a host, and why."""
+
+    DURATIONS_S = (
+        (1800, "30 minutes"),
+        (3600, "1 hour"),
+        (7200, "2 hours"),
+        (14_400, "4 hours"),
+        (28_800, "8 hours"),
+        (86_400, "1 day"),
+        (259_200, "3 days"),
+        (604_800, "7 days"),
+    )
+    duration_s = forms.TypedChoiceField(
+        label="Reserve for", choices=DURATIONS_S, coerce=int, initial=7200
+    )
+    reason = forms.CharField(
+        required=False, max_length=500, label="Note", help_text="Visible to the team."
+    )
 
 
 class GoldenForm(BenchmarkChoiceForm):
@@ -367,8 +455,12 @@ def build_initial_settings(host: Host) -> dict[str, Any]:
         "data_address": host.data_address,
         "disk_limit_gib": f"{gib:.2f}".rstrip("0").rstrip("."),
         **{f"tuning_{name}": host.tuning.get(name, "") for name in KNOBS},
+        "env": format_variables(host.env),
         "run_as": host.run_as,
         "is_shared": host.is_shared,
+        "mac_address": host.mac_address,
+        "start_command": format_command(host.start_command),
+        "start_host": host.start_host.name if host.start_host else "",
     }
 
 

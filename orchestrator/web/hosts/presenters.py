@@ -12,6 +12,7 @@ from orchestrator.core.ids import hash_value
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.open_hours import HoursNow
+from orchestrator.fleet.reservations import describe_reservation
 from orchestrator.fleet.selectors import load_hosts
 from orchestrator.fleet.temperatures import HostTemperature, load_temperatures
 from orchestrator.runs.selectors import count_queued_by_host
@@ -25,7 +26,10 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetRow:
-    """`queued`: jobs that may run on it. `hours` is None if it is always open."""
+    """`queued`: jobs that may run on it. `hours` is None if it is always open.
+
+    `reserved`: who reserved it until when; empty if nobody has.
+    """
 
     host: Host
     hours: HoursNow | None
@@ -35,6 +39,7 @@ class FleetRow:
     line: Sparkline | None
     golden: GoldenStatus | None
     may_be_released: bool
+    reserved: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ def load_fleet_rows(member: Member) -> list[FleetRow]:
             golden=golden.get(host.pk),
             may_be_released=host.state in {HostState.QUARANTINED, HostState.MAINTENANCE}
             and may_become(host, HostState.READY),
+            reserved=describe_reservation(host),
         )
         for host in hosts
     ]
@@ -92,6 +98,7 @@ def _list_tag_values(row: FleetRow) -> list[object]:
         *(str(host.pk), host.name, host.state, host.message, host.tags, host.profile.name),
         *(str(job.pk) if job else "", job.phase if job else "", row.queued),
         row.hours.is_open if row.hours else None,
+        row.reserved,
         row.warmth.at.isoformat() if row.warmth else "",
         row.floor.at.isoformat() if row.floor else "",
         row.floor.present if row.floor else None,

@@ -16,13 +16,18 @@ from orchestrator.fleet.host_settings import (
     retire_host,
     set_host_settings,
 )
+from orchestrator.fleet.reservations import end_reservation, reserve_host
 from orchestrator.fleet.selectors import load_host
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.hosts.forms import CalibrationForm, GoldenForm, HostSettingsForm
+from orchestrator.web.hosts.forms import (
+    CalibrationForm,
+    GoldenForm,
+    HostSettingsForm,
+    ReservationForm,
+)
 from orchestrator.web.hosts.views import host_page
 
 
@@ -31,13 +36,10 @@ from orchestrator.web.hosts.views import host_page
 def settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = load_host(member, host_id)
     form = HostSettingsForm(member, request.POST)
-    if form.is_valid():
-        try:
-            set_host_settings(member=member, host_id=host.pk, **form.build_arguments())
-        except FORM_ERRORS as error:
-            form.show_error(error)
-        else:
-            return redirect("host", host_id)
+    if form.submit(
+        lambda: set_host_settings(member=member, host_id=host.pk, **form.build_arguments())
+    ):
+        return redirect("host", host_id)
     return host_page(request, member, host, care=form)
 
 
@@ -46,13 +48,11 @@ def settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpRespons
 def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = load_host(member, host_id)
     form = GoldenForm(member, request.POST)
-    if form.is_valid():
-        try:
-            set_golden(member=member, host_id=host.pk, new=form.build_golden())
-        except FORM_ERRORS as error:
-            form.show_error(error, default="commit")
-        else:
-            return redirect("host", host_id)
+    if form.submit(
+        lambda: set_golden(member=member, host_id=host.pk, new=form.build_golden()),
+        default="commit",
+    ):
+        return redirect("host", host_id)
     return host_page(request, member, host, golden=form)
 
 
@@ -98,15 +98,14 @@ def golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> HttpRes
 def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = load_host(member, host_id)
     form = CalibrationForm(member, request.POST)
-    if form.is_valid():
-        try:
-            run = start_calibration(member=member, host_id=host.pk, new=form.build_calibration())
-        except FORM_ERRORS as error:
-            form.show_error(error, default="commit")
-        else:
-            wake_engine()
-            return redirect("run", run.pk)
-    return host_page(request, member, host, calibration=form)
+    run = form.create(
+        lambda: start_calibration(member=member, host_id=host.pk, new=form.build_calibration()),
+        default="commit",
+    )
+    if run is None:
+        return host_page(request, member, host, calibration=form)
+    wake_engine()
+    return redirect("run", run.pk)
 
 
 @for_member
@@ -114,6 +113,24 @@ def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpRespon
 def maintenance(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "")
     put_in_maintenance(member=member, host_id=host_id, reason=reason)
+    return redirect("host", host_id)
+
+
+@for_member
+@require_POST
+def reserve(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = load_host(member, host_id)
+    form = ReservationForm(member, request.POST)
+    if form.submit(lambda: reserve_host(member=member, host_id=host.pk, **form.cleaned_data)):
+        return redirect("host", host_id)
+    return host_page(request, member, host, reservation=form)
+
+
+@for_member
+@require_POST
+def reservation_end(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    end_reservation(member=member, host_id=host_id)
+    wake_engine()
     return redirect("host", host_id)
 
 

@@ -12,9 +12,11 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import load_golden_statuses
 from orchestrator.core.clock import utc_now
+from orchestrator.dispatch.remediation import build_host_setup
 from orchestrator.fleet.host_settings import may_become
-from orchestrator.fleet.models import Credential, Host, HostState
+from orchestrator.fleet.models import UNUSABLE, Credential, Host, HostState, HostTransport
 from orchestrator.fleet.open_hours import HoursNow
+from orchestrator.fleet.reservations import describe_reservation
 from orchestrator.fleet.selectors import (
     find_latest_snapshot,
     load_contradictions,
@@ -33,16 +35,19 @@ from orchestrator.fleet.services import (
     remove_host,
     save_profile,
 )
+from orchestrator.fleet.start_commands import format_command
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import load_jobs
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.forms import FORM_ERRORS
+from orchestrator.web.hosts.cores import build_core_map
 from orchestrator.web.hosts.facts import (
     build_contradiction_pair,
     build_fact_change,
     describe_clock_offset,
+    describe_unrestored_tuning,
     group_facts,
 )
 from orchestrator.web.hosts.forms import (
@@ -51,6 +56,7 @@ from orchestrator.web.hosts.forms import (
     HostForm,
     HostSettingsForm,
     ProfileForm,
+    ReservationForm,
     build_initial_calibration,
     build_initial_golden,
     build_initial_settings,
@@ -85,6 +91,7 @@ def host_page(
     care: HostSettingsForm | None = None,
     golden: GoldenForm | None = None,
     calibration: CalibrationForm | None = None,
+    reservation: ReservationForm | None = None,
 ) -> HttpResponse:
     """Show the page of a host.
 
@@ -100,22 +107,33 @@ def host_page(
         "golden_validity": _load_golden_validity(check),
         "snapshot": snapshot,
         "groups": group_facts(snapshot.facts) if snapshot else [],
+        "core_map": build_core_map(snapshot.facts, record.tuning) if snapshot else None,
         "clock_off": describe_clock_offset(snapshot.facts, snapshot.taken_at) if snapshot else "",
         "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
+        "start_command": format_command(record.start_command),
+        "unrestored": describe_unrestored_tuning(snapshot.facts) if snapshot else "",
         "contradictions": [build_contradiction_pair(each) for each in load_contradictions(record)],
         "changes": [
             build_fact_change(each.at, each.changed) for each in load_host_changes(record).reverse()
         ],
         "jobs": load_jobs(record)[:LATEST_JOBS],
+        "setup_script": _build_setup(record),
         "care": care or HostSettingsForm(member, initial=build_initial_settings(record)),
         "golden_form": golden or GoldenForm(member, initial=build_initial_golden(check)),
         "noise": load_noise_floor(record, request.GET.get("series", "")),
         "calibration_form": calibration
         or CalibrationForm(member, initial=build_initial_calibration(check)),
+        "reserved": describe_reservation(record),
+        "reservation_form": reservation or ReservationForm(member),
+        "may_be_reserved": record.state not in UNUSABLE,
         "may": {state.name.lower(): may_become(record, state) for state in HELD_OR_READY},
     }
-    sent = care or golden or calibration
+    sent = care or golden or calibration or reservation
     return render(request, "hosts/detail.html", context, status=sent.status if sent else 200)
+
+
+def _build_setup(record: Host) -> str:
+    return "" if record.transport == HostTransport.EXTERNAL else build_host_setup(record)
 
 
 @for_member
@@ -161,14 +179,10 @@ def profiles(request: HttpRequest, member: Member) -> HttpResponse:
     slug = request.GET.get("profile")
     chosen = load_profile(member, slug) if slug else None
     form = ProfileForm(member, request.POST if request.method == "POST" else None, chosen=chosen)
-    if form.is_valid():
-        try:
-            saved = save_profile(member=member, **form.build_facts())
-        except FORM_ERRORS as error:
-            form.show_error(error)
-        else:
-            messages.success(request, f"The profile “{saved}” was saved.")
-            return redirect("profiles")
+    saved = form.create(lambda: save_profile(member=member, **form.build_facts()))
+    if saved is not None:
+        messages.success(request, f"The profile “{saved}” was saved.")
+        return redirect("profiles")
     context = {"form": form, "profiles": load_profiles(member), "chosen": chosen}
     return render(request, "hosts/profiles.html", context, status=form.status)
 
@@ -215,6 +229,7 @@ def _build_new_host(form: HostForm, made: Credential | None) -> NewHost:
         work_dir=data["work_dir"] or ".pitwall",
         python=data["python"] or "python3",
         run_as=data["run_as"],
+        jump_hosts=data["jump_hosts"].splitlines(),
     )
 
 

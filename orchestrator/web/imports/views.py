@@ -27,7 +27,6 @@ from orchestrator.measurements.history_import import (
 from orchestrator.measurements.imports import import_for, load_imports
 from orchestrator.results.models import ResultImport
 from orchestrator.web.access import for_member
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.imports.forms import HistoryForm, StartForm
 
 IMPORTS_A_PAGE = 30
@@ -51,14 +50,10 @@ def new_history(request: HttpRequest, member: Member) -> HttpResponse:
         files=request.FILES if posted else None,
         initial={"project": request.GET.get("project", "")},
     )
-    if form.is_valid():
-        try:
-            made = _queue(member, form)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="file")
-        else:
-            wake_imports()
-            return redirect("import", made.pk)
+    made = form.create(lambda: _queue(member, form), default="file")
+    if made is not None:
+        wake_imports()
+        return redirect("import", made.pk)
     return render(request, "imports/new.html", {"form": form}, status=form.status)
 
 
@@ -87,15 +82,15 @@ def result_import(request: HttpRequest, member: Member, import_id: UUID) -> Http
 def start(request: HttpRequest, member: Member, import_id: UUID) -> HttpResponse:
     record = import_for(member, import_id)
     form = StartForm(member, request.POST)
-    if form.is_valid():
-        choice = form.cleaned_data["unknown_commits"]
-        try:
-            start_history(member=member, import_id=import_id, unknown_commits=choice)
-        except FORM_ERRORS as error:
-            form.show_error(error)
-        else:
-            wake_imports()
-            return redirect("import", import_id)
+    if form.submit(
+        lambda: start_history(
+            member=member,
+            import_id=import_id,
+            unknown_commits=form.cleaned_data["unknown_commits"],
+        )
+    ):
+        wake_imports()
+        return redirect("import", import_id)
     return _show_import(request, member, record, form)
 
 

@@ -45,13 +45,14 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         return _show_to_visitor(request, member)
     slug = request.GET.get("project", "")
     project = load_project(member, slug) if slug else None
-    news = _load_news(request, member, member.team.pk, project)
+    only = None if project is None else project.pk
+    news = _load_news(request, member, member.team.pk, only)
     context = {
         "news": news,
         "current": load_current_runs(member, CURRENT_RUNS, project),
         "body": get_or_make_part(
-            ("overview", member.team.pk, member.role, bool(news)),
-            None if project else read_overview_version(member, count=LATEST_RUNS),
+            ("overview", member.team.pk, member.role, bool(news), only),
+            read_overview_version(member, count=LATEST_RUNS, project=only),
             lambda: _render_body(request, member, project, measured=bool(news)),
         ),
         "projects": load_projects(member).prefetch_related(None),
@@ -86,17 +87,16 @@ def _show_to_visitor(request: HttpRequest, visitor: Visitor) -> HttpResponse:
     return render(request, "overview/public.html", context)
 
 
-def _load_news(request: HttpRequest, member: Member, team: int, project: Project | None) -> str:
+def _load_news(request: HttpRequest, member: Member, team: int, only: int | None) -> str:
     """Return the alerts, the changes and the grid, from the cache if they are unchanged; empty if
-    nothing was measured."""
-    key = ("overview news", member.sight, get_script_prefix(), project and project.pk)
+    nothing was measured. `only`: the project that is shown."""
+    key = ("overview news", member.sight, get_script_prefix(), only)
     return get_or_make_part(
-        key, read_news_version(team), lambda: _render_news(request, member, project)
+        key, read_news_version(team), lambda: _render_news(request, member, only)
     )
 
 
-def _render_news(request: HttpRequest, member: Member, project: Project | None) -> str:
-    only = None if project is None else project.pk
+def _render_news(request: HttpRequest, member: Member, only: int | None) -> str:
     series = load_overview_points(member, project=only)
     if not series:
         return ""

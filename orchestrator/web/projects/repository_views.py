@@ -18,7 +18,6 @@ from orchestrator.benchmarks.selectors import load_project
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import AccessTokenForm, ProjectChangeForm
 
 
@@ -76,14 +75,12 @@ def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = ProjectChangeForm(
         member, request.POST if request.method == "POST" else None, initial=known
     )
-    if form.is_valid():
-        try:
-            change_project(member=member, project=project, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="repository_url")
-        else:
-            messages.success(request, "Saved.")
-            return redirect("project", slug)
+    if form.submit(
+        lambda: change_project(member=member, project=project, **form.cleaned_data),
+        default="repository_url",
+    ):
+        messages.success(request, "Saved.")
+        return redirect("project", slug)
     context = {"project": project, "form": form}
     return render(request, "projects/repository.html", context, status=form.status)
 
@@ -92,21 +89,18 @@ def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     project = load_project(member, slug)
     form = AccessTokenForm(member, request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        data = form.cleaned_data
-        try:
-            services.save_token(
-                member=member,
-                project=project,
-                token=data["token"].strip(),
-                username=data["username"].strip(),
-            )
-        except FORM_ERRORS as error:
-            form.show_error(error, default="token")
-        else:
-            request_fetch(project)
-            messages.success(request, "Saved. The repository is being fetched with it.")
-            return redirect("project-access", slug)
+    if form.submit(
+        lambda: services.save_token(
+            member=member,
+            project=project,
+            token=form.cleaned_data["token"].strip(),
+            username=form.cleaned_data["username"].strip(),
+        ),
+        default="token",
+    ):
+        request_fetch(project)
+        messages.success(request, "Saved. The repository is being fetched with it.")
+        return redirect("project-access", slug)
     context = {"project": project, "form": form, **_build_access_context(project)}
     return render(request, "projects/access.html", context, status=form.status)
 

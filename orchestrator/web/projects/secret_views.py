@@ -11,7 +11,6 @@ from orchestrator.benchmarks import project_secrets as services
 from orchestrator.benchmarks.selectors import load_project
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import NewSecretForm, SecretValueForm
 
 
@@ -21,14 +20,11 @@ def secrets(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """List the secrets, and add one."""
     project = load_project(member, slug)
     form = NewSecretForm(member, request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        try:
-            services.add_secret(member=member, project=project, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error)
-        else:
-            messages.success(request, "Added.")
-            return redirect("project-secrets", slug)
+    if form.submit(
+        lambda: services.add_secret(member=member, project=project, **form.cleaned_data)
+    ):
+        messages.success(request, "Added.")
+        return redirect("project-secrets", slug)
     context = {"project": project, "form": form, "secrets": services.load_secrets(project)}
     return render(request, "projects/secrets.html", context, status=form.status)
 
@@ -40,14 +36,12 @@ def secret(request: HttpRequest, member: Member, slug: str, name: str) -> HttpRe
     project = load_project(member, slug)
     record = services.load_secret(project, name)
     form = SecretValueForm(member, request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        try:
-            services.set_secret(member=member, project=project, name=name, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="value")
-        else:
-            messages.success(request, f"The value of {name} was replaced.")
-            return redirect("project-secrets", slug)
+    if form.submit(
+        lambda: services.set_secret(member=member, project=project, name=name, **form.cleaned_data),
+        default="value",
+    ):
+        messages.success(request, f"The value of {name} was replaced.")
+        return redirect("project-secrets", slug)
     context = {"project": project, "form": form, "secret": record}
     return render(request, "projects/secret.html", context, status=form.status)
 

@@ -31,7 +31,6 @@ from orchestrator.retention.pins import load_kept, load_pin, load_pins, pin_comm
 from orchestrator.retention.settings import load_retention, save_retention
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import (
     ChangeRulesForm,
     ImportForm,
@@ -45,13 +44,11 @@ from orchestrator.web.projects.forms import (
 @for_member
 def new_project(request: HttpRequest, member: Member) -> HttpResponse:
     form = ProjectForm(member, request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        try:
-            project = create_project(member=member, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="repository_url")
-        else:
-            return redirect("project", project.slug)
+    project = form.create(
+        lambda: create_project(member=member, **form.cleaned_data), default="repository_url"
+    )
+    if project is not None:
+        return redirect("project", project.slug)
     return render(request, "projects/new.html", {"form": form}, status=form.status)
 
 
@@ -62,13 +59,12 @@ def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpRes
     if "look" in request.POST:
         return _fetch_name(member, project, request.POST["look"].strip()[:200])
     form = ImportForm(member, request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        try:
-            definition = import_definition(member=member, project=project, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="path")
-        else:
-            return redirect("benchmark", project.slug, definition.benchmark.slug)
+    definition = form.create(
+        lambda: import_definition(member=member, project=project, **form.cleaned_data),
+        default="path",
+    )
+    if definition is not None:
+        return redirect("benchmark", project.slug, definition.benchmark.slug)
     ref = request.GET.get("ref", "").strip()
     context = {"project": project, "form": form, "ref": ref, **_load_definitions(project, ref)}
     return render(request, "projects/import.html", context, status=form.status)
@@ -87,21 +83,18 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
             "machine_minutes_a_day": project.machine_minutes_a_day,
         },
     )
-    if form.is_valid():
-        data = form.cleaned_data
-        try:
-            set_change_rules(
-                member=member,
-                project=project,
-                confirm=data["confirm"],
-                bisect=data["bisect"],
-                minutes_a_day=data["machine_minutes_a_day"],
-            )
-        except FORM_ERRORS as error:
-            form.show_error(error, default="machine_minutes_a_day")
-        else:
-            messages.success(request, "Saved.")
-            return redirect("project-changes", slug)
+    if form.submit(
+        lambda: set_change_rules(
+            member=member,
+            project=project,
+            confirm=form.cleaned_data["confirm"],
+            bisect=form.cleaned_data["bisect"],
+            minutes_a_day=form.cleaned_data["machine_minutes_a_day"],
+        ),
+        default="machine_minutes_a_day",
+    ):
+        messages.success(request, "Saved.")
+        return redirect("project-changes", slug)
     used = sum_used_s(project, utc_now())
     context = {"project": project, "form": form, "used": used}
     return render(request, "projects/change_rules.html", context, status=form.status)
@@ -113,14 +106,12 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     record = load_project(member, slug)
     posted = request.POST if request.method == "POST" else None
     form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(record)))
-    if form.is_valid():
-        try:
-            save_retention(member=member, project=record, wanted=form.build_retention())
-        except FORM_ERRORS as error:
-            form.show_error(error, default="files_days")
-        else:
-            messages.success(request, "The retention was changed and applies within a minute.")
-            return redirect("project", slug)
+    if form.submit(
+        lambda: save_retention(member=member, project=record, wanted=form.build_retention()),
+        default="files_days",
+    ):
+        messages.success(request, "The retention was changed and applies within a minute.")
+        return redirect("project", slug)
     return _render_project_page(request, member, record, form, PinForm(member))
 
 
@@ -130,13 +121,10 @@ def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Keep a commit permanently."""
     record = load_project(member, slug)
     form = PinForm(member, request.POST)
-    if form.is_valid():
-        try:
-            pin_commit(member=member, project=record, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="ref")
-        else:
-            return redirect("project", slug)
+    if form.submit(
+        lambda: pin_commit(member=member, project=record, **form.cleaned_data), default="ref"
+    ):
+        return redirect("project", slug)
     retention = RetentionForm(member, initial=build_initial_retention(load_retention(record)))
     return _render_project_page(request, member, record, retention, form, status=form.status)
 

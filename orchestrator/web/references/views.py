@@ -21,7 +21,6 @@ from orchestrator.reports.reference_suites import (
 from orchestrator.reports.references import load_reference_results, load_source, load_sources
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.references.forms import ReferenceForm
 
 SOURCES_A_PAGE = 50
@@ -49,13 +48,9 @@ def import_file(request: HttpRequest, member: Member) -> HttpResponse:
         if posted
         else ReferenceForm(member)
     )
-    if form.is_valid():
-        try:
-            done = import_results(member=member, new=form.new_import())
-        except FORM_ERRORS as error:
-            form.show_error(error, default="file")
-        else:
-            return _redirect_to_source(request, done)
+    done = form.create(lambda: import_results(member=member, new=form.new_import()), default="file")
+    if done is not None:
+        return _redirect_to_source(request, done)
     return render(request, "references/import.html", {"form": form}, status=form.status)
 
 

@@ -9,7 +9,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.histories.histories import load_history_choices
 from orchestrator.reports.report_builder import list_dimensions
-from orchestrator.reports.report_spec import DEFAULT_STATISTIC, ReportSpec, from_data
+from orchestrator.reports.report_spec import (
+    DEFAULT_STATISTIC,
+    MAX_PROSE,
+    ReportSpec,
+    from_data,
+)
 from orchestrator.web.forms import BenchmarkChoiceForm, TeamForm, build_benchmark_key
 
 ROWS = 4
@@ -152,4 +157,26 @@ class ReportTextForm(TeamForm):
         strip=False,
         label="Report (YAML)",
         widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "code"}),
+    )
+
+
+class ReportEditForm(ReportTextForm):
+    """The text in Markdown has a field of its own, since YAML is no good editor of it."""
+
+    prose = forms.CharField(
+        required=False,
+        max_length=MAX_PROSE,
+        label="Text (Markdown)",
+        help_text="Shown above the tables. HTML is not supported.",
+        widget=forms.Textarea(attrs={"rows": 10}),
+    )
+
+
+class VisibilityForm(TeamForm):
+    hardware = forms.BooleanField(
+        required=False,
+        label="Hardware: CPU, cores, memory, operating system and kernel of each machine",
+    )
+    published = forms.BooleanField(
+        required=False, label="Reference results: published figures that the team imported"
     )

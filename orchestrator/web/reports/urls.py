@@ -11,5 +11,6 @@ urlpatterns = [
     path("reports/<slug:slug>/", views.report, name="report"),
     path("reports/<slug:slug>.<str:ending>", views.report, name="report-export"),
     path("reports/<slug:slug>/edit", views.edit, name="report-edit"),
+    path("reports/<slug:slug>/visibility", views.visibility, name="report-visibility"),
     path("reports/<slug:slug>/delete", views.delete, name="report-delete"),
 ]

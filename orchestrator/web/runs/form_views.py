@@ -20,6 +20,7 @@ from orchestrator.runs.rerun import request_again
 from orchestrator.runs.schedules import create_schedule
 from orchestrator.runs.selectors import load_run, load_schedule
 from orchestrator.runs.services import create_run
+from orchestrator.runs.wait_limits import get_wait_limit_s
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS, build_benchmark_key
 from orchestrator.web.refs import load_chosen_run, load_ref_choices
@@ -32,8 +33,8 @@ from orchestrator.web.sentences import build_sentence
 
 PREFILLED = (
     "benchmark", "baseline", "contender", "second_contender", "rounds", "builds", "until",
-    "resolution", "budget", "priority", "generator", "backend", "placements", "cases", "pairwise",
-    "when", "at", "cron", "branch", "tags", "name",
+    "resolution", "first_places", "budget", "wait_limit", "priority", "generator", "backend",
+    "placements", "cases", "pairwise", "when", "at", "cron", "branch", "tags", "name",
 )  # fmt: skip
 REFS = ("baseline", "contender", "second_contender", "branch", "since", "until")
 
@@ -46,14 +47,9 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
         form.preselect_host()
         return render_run_form(request, form)
     form = RunForm(member, request.POST)
-    if form.is_valid():
-        try:
-            made = _create(form, member)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="name" if form.starts != "now" else None)
-        else:
-            return _redirect_to(request, made)
-    return render_run_form(request, form)
+    default = "name" if form.is_valid() and form.starts != "now" else None
+    made = form.create(lambda: _create(form, member), default)
+    return render_run_form(request, form) if made is None else _redirect_to(request, made)
 
 
 @for_member
@@ -171,7 +167,9 @@ def _build_initial(run: Run) -> dict[str, Any]:
         "rounds": run.rounds,
         "builds": None if run.builds == 1 else run.builds,
         "until": run.until,
+        "first_places": run.places,
         "budget": None if run.budget_s is None else run.budget_s / 60,
+        "wait_limit": get_wait_limit_s(run) / 3600,
         "priority": run.get_priority_display().lower(),
         **build_form_data(run),
     }

@@ -10,6 +10,8 @@ from orchestrator.benchmarks.spec import MAX_BUILDS
 from orchestrator.runs.new_commits import load_newest_tagged
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
+from orchestrator.runs.wait_limits import MOST_WAIT_LIMIT_S
+from orchestrator.stats.first_places import DEFAULT_PLACES, MOST_PLACES
 from orchestrator.web.runs.case_grid import CaseChoice, load_case_choice
 from orchestrator.web.runs.measurement_form import MeasurementForm
 from orchestrator.web.runs.placements import PlacementsField
@@ -69,6 +71,7 @@ class ScheduleFields(forms.Form):
 class RunForm(MeasurementForm, ScheduleFields):
     renamed = {
         "budget_s": "budget",
+        "wait_limit_s": "wait_limit",
         "contenders": "contender",
         "baseline_ref": "baseline",
         "contender_ref": "contender",
@@ -108,6 +111,8 @@ class RunForm(MeasurementForm, ScheduleFields):
                 "screened",
                 "When each case is decided, or after 7 rounds without a sign of a change",
             ),
+            ("compared", "When each value of a contest is decided"),
+            ("ranked", "When the order of the first places of a contest is decided"),
         ],
     )
     resolution = forms.FloatField(
@@ -117,6 +122,13 @@ class RunForm(MeasurementForm, ScheduleFields):
         initial=2,
         label="Detect changes of at least, %",
         help_text="The number of rounds is computed from the noise of the selected hosts.",
+    )
+    first_places = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_PLACES,
+        label="First places",
+        help_text=f"Empty: {DEFAULT_PLACES}. Values that are surely behind them end early.",
     )
     builds = forms.IntegerField(
         required=False,
@@ -132,6 +144,14 @@ class RunForm(MeasurementForm, ScheduleFields):
         label="Budget, minutes",
         help_text="Machine time of all hosts together; trials beyond it are skipped. "
         "Empty: no limit.",
+    )
+    wait_limit = forms.FloatField(
+        required=False,
+        min_value=0.1,
+        max_value=MOST_WAIT_LIMIT_S / 3600,
+        label="Wait limit, hours",
+        help_text="Jobs that still wait in the queue after this time fail, for example because a "
+        "host is off. Empty: a week.",
     )
     priority = forms.ChoiceField(
         choices=[
@@ -192,6 +212,11 @@ class RunForm(MeasurementForm, ScheduleFields):
         if data.get("until") == "resolution" and not data.get("resolution"):
             self._missing("resolution", "Enter the change to detect, such as 2.")
         self._clean_start(data)
+        later = data.get("when") not in (None, "", "now")
+        if later and data.get("until") == "ranked" and data.get("first_places"):
+            self.add_error(
+                "first_places", f"A schedule orders the first {DEFAULT_PLACES}: leave it empty."
+            )
         return data
 
     @property
@@ -252,6 +277,7 @@ class RunForm(MeasurementForm, ScheduleFields):
             resolution=self.wanted_change,
             until=request.until,
             budget_s=request.budget_s,
+            wait_limit_s=request.wait_limit_s,
             priority=request.priority,
         )
 
@@ -289,10 +315,13 @@ class RunForm(MeasurementForm, ScheduleFields):
     def _ending(self) -> dict[str, Any]:
         data = self.cleaned_data
         minutes, computed = data["budget"], self.wanted_change is not None
+        hours = data["wait_limit"]
         return {
             "rounds": None if computed else data["rounds"],
             "until": "rounds" if computed else data["until"] or "rounds",
+            "places": data["first_places"] if data["until"] == "ranked" else None,
             "budget_s": None if minutes is None else 60 * minutes,
+            "wait_limit_s": None if hours is None else 3600 * hours,
         }
 
     def _clean_cases(self, data: dict[str, Any]) -> None:

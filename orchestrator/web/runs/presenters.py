@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
+from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import hash_value
 from orchestrator.core.page_cache import get_or_make_part
 from orchestrator.measurements.cpu_traces import load_cpu_traces
@@ -22,7 +23,7 @@ from orchestrator.runs.hosts_live import HostProgress, build_host_progress
 from orchestrator.runs.job_details import JobDetails
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.selectors import RunProgress, load_trials
-from orchestrator.runs.states import RUN_ENDED, RunState, TrialState
+from orchestrator.runs.states import JOB_ACTIVE, RUN_ENDED, RunState, TrialState
 from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.runs.case_cells import build_cases_context
 from orchestrator.web.runs.trials_table import build_trials_table
@@ -113,7 +114,14 @@ def build_run_rows(
 
 def _list_job_values(job: Job) -> list[object]:
     return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
-            str(job.not_before)]  # fmt: skip
+            str(job.not_before), _count_minutes_since_contact(job)]  # fmt: skip
+
+
+def _count_minutes_since_contact(job: Job) -> int | None:
+    """Return the age of the last contact with the host of an active job."""
+    if job.state not in JOB_ACTIVE or job.host is None or job.host.last_seen_at is None:
+        return None
+    return int((utc_now() - job.host.last_seen_at).total_seconds() // 60)
 
 
 def _list_detail_values(details: JobDetails) -> list[object]:

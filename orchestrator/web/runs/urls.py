@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from orchestrator.web.runs import form_views, idle_check_views, views
+from orchestrator.web.runs import form_views, idle_check_views, queue_views, views
 
 urlpatterns = [
     path("runs/", views.runs, name="runs"),
+    path("queue/", queue_views.show_queue, name="queue"),
     path("runs/new", form_views.new_run, name="run-new"),
     path("runs/preview", form_views.preview, name="run-preview"),
     path("runs/idle-checks", idle_check_views.show_idle_checks, name="run-idle-checks"),

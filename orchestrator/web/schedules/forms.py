@@ -24,6 +24,7 @@ class ScheduleForm(RunForm):
 def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
     """Return the form's values for a schedule."""
     budget_s, resolution = schedule.budget_s, schedule.resolution
+    wait_limit_s = schedule.wait_limit_s
     return {
         "benchmark": build_benchmark_key(schedule.benchmark),
         "baseline": schedule.baseline_ref,
@@ -36,6 +37,7 @@ def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
         "until": "resolution" if resolution is not None else schedule.until,
         "resolution": 2 if resolution is None else round(100 * resolution, 4),
         "budget": None if budget_s is None else budget_s / 60,
+        "wait_limit": None if wait_limit_s is None else wait_limit_s / 3600,
         "priority": schedule.get_priority_display().lower(),
         "name": schedule.name,
         **_build_start_fields(schedule),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
+from orchestrator.runs.models import Schedule
 from orchestrator.runs.schedules import (
     change_schedule,
     delete_schedule,
@@ -18,7 +19,6 @@ from orchestrator.runs.schedules import (
 from orchestrator.runs.selectors import load_schedule, load_schedules
 from orchestrator.web.access import for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.runs.form_page import render_run_form
 from orchestrator.web.runs.form_views import build_run_request
 from orchestrator.web.schedules.forms import ScheduleForm, build_initial_schedule
@@ -69,14 +69,14 @@ def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> Ht
         form = ScheduleForm(member, initial=build_initial_schedule(schedule))
         return render_run_form(request, form, schedule=schedule)
     form = ScheduleForm(member, request.POST)
-    if form.is_valid():
-        try:
-            build_run_request(form, member)
-            new = form.build_schedule()
-            changed = change_schedule(member=member, schedule_id=schedule_id, new=new)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="name")
-        else:
-            messages.success(request, f"The schedule “{changed.name}” was changed.")
-            return redirect("schedules")
-    return render_run_form(request, form, schedule=schedule)
+    changed = form.create(lambda: _change(member, schedule_id, form), default="name")
+    if changed is None:
+        return render_run_form(request, form, schedule=schedule)
+    messages.success(request, f"The schedule “{changed.name}” was changed.")
+    return redirect("schedules")
+
+
+def _change(member: Member, schedule_id: UUID, form: ScheduleForm) -> Schedule:
+    """Change a schedule if a run of it could be started today."""
+    build_run_request(form, member)
+    return change_schedule(member=member, schedule_id=schedule_id, new=form.build_schedule())

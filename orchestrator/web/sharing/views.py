@@ -38,7 +38,6 @@ from orchestrator.histories.histories import (
 from orchestrator.reports.shared_pages import resolve_shared_page
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.history_drawing import draw_history
 from orchestrator.web.middleware import POLICY
 from orchestrator.web.sharing.badges import (
@@ -88,15 +87,13 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
     form = ShareForm(member, posted, initial={"page": address})
     shared = resolve_shared_page(member, address)
     context: dict[str, Any] = {"form": form, "shared": shared, "address": address}
-    if form.is_valid():
-        days = form.cleaned_data["days"]
-        try:
-            made = create_share_link(member=member, shared=shared, days=days)
-        except FORM_ERRORS as error:
-            form.show_error(error, default="days")
-        else:
-            context["made"] = made.link
-            context["secret"] = build_shared_address(made)
+    made = form.create(
+        lambda: create_share_link(member=member, shared=shared, days=form.cleaned_data["days"]),
+        default="days",
+    )
+    if made is not None:
+        context["made"] = made.link
+        context["secret"] = build_shared_address(made)
     return render(request, "sharing/new.html", context, status=form.status)
 
 

@@ -31,7 +31,6 @@ from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.account.forms import NewAccountForm
 from orchestrator.web.account.login import log_in
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import InvitationForm, list_grantable_roles
 
 
@@ -46,12 +45,7 @@ def members(request: HttpRequest, member: Member) -> HttpResponse:
 def invite(request: HttpRequest, member: Member) -> HttpResponse:
     """Invite somebody. The link is only in the response to the request that created it."""
     form = InvitationForm(member, request.POST)
-    new = None
-    if form.is_valid():
-        try:
-            new = create_invitation(member=member, **form.cleaned_data)
-        except FORM_ERRORS as error:
-            form.show_error(error)
+    new = form.create(lambda: create_invitation(member=member, **form.cleaned_data))
     if new is None:
         return _render_members_page(request, member, form)
     sent = send_invitation(member=member, new=new)

@@ -28,7 +28,6 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.retention.quota_use import load_team_use
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
-from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import AuditForm, TokenForm
 
 ENTRIES_A_PAGE = 50
@@ -43,15 +42,10 @@ AUDIT_FORMATS = {
 def settings(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the settings. A new token is only in the response to the request that created it."""
     form = TokenForm(member, request.POST if request.method == "POST" else None)
-    made = None
-    if form.is_valid():
-        try:
-            made = create_token(member=member, **form.build_arguments())
-            form = TokenForm(member)
-        except FORM_ERRORS as error:
-            form.show_error(error)
-    context = {"form": form, "made": made, "tokens": load_tokens(member)}
-    return render(request, "team/settings.html", context, status=form.status)
+    made = form.create(lambda: create_token(member=member, **form.build_arguments()))
+    shown = form if made is None else TokenForm(member)
+    context = {"form": shown, "made": made, "tokens": load_tokens(member)}
+    return render(request, "team/settings.html", context, status=shown.status)
 
 
 def _ask_revocation(request: HttpRequest, member: Member, token_id: UUID) -> ConfirmationPage:

@@ -87,8 +87,20 @@ def _format_seconds(value: float, _: Facts) -> str:
     return "none" if abs(value) < 1e-4 else format_quantity(value, "s")
 
 
+def _format_rate(value: float, _: Facts) -> str:
+    return format_quantity(value, "B/s")
+
+
 def _format_joules(value: float, _: Facts) -> str:
     return format_value(value, "J")
+
+
+def _format_tuning(value: Mapping[str, Any], _: Facts) -> str:
+    return _format_settings(value.get("applied") or {}, _)
+
+
+def _format_settings(value: Mapping[str, Any], _: Facts) -> str:
+    return ", ".join(f"{name}: {text}" for name, text in value.items()) or "none"
 
 
 def _build_span_formatter(unit: str) -> FactFormatter:
@@ -111,6 +123,10 @@ _BEFORE: tuple[_Fact, ...] = (
     _Fact(key="temperature_c", format_value=_build_span_formatter("°C"), title="Temperature"),
     _Fact(key="clock_mhz", format_value=_build_span_formatter("MHz"), title="Clock"),
     _Fact(key="on_battery", format_value=_format_yes_no, code="on_battery"),
+    _Fact(
+        key="tuning", format_value=_format_tuning, title="Tuning", code="tuning_refused",
+        good="set completely", alone=False,
+    ),
 )  # fmt: skip
 _DURING: tuple[_Fact, ...] = (
     _Fact(
@@ -130,13 +146,34 @@ _DURING: tuple[_Fact, ...] = (
         code="heating",
         good="{} hotter at the end", alone=False,
     ),
+    _Fact(
+        key="clock_limit_mhz", format_value=_build_span_formatter("MHz"), title="Clock limit",
+        code="clock_limited",
+        good="constant", alone=False,
+    ),
+    _Fact(
+        key="clock_base_mhz", format_value=_build_span_formatter("MHz"), title="Base clock",
+        code="clock_below_base",
+        good="clock {} of it", alone=False,
+    ),
     _Fact(key="throttle_count", format_value=_count, code="throttled_by_heat"),
+    _Fact(
+        key="cooling_state", format_value=_count, title="State of cooling devices",
+        code="throttled_by_heat",
+    ),
+    _Fact(
+        key="changed_settings", format_value=_format_settings, title="Changed tuning",
+        code="tuning_changed",
+        alone=False,
+    ),
+    _Fact(key="log_bytes_per_s", format_value=_format_rate, code="chatty_log"),
     _Fact(key="swapped_pages", format_value=_count, code="swapping"),
     _Fact(key="quota_periods", format_value=_count, code="foreign_quota"),
     _Fact(key="listen_overflows", format_value=_count, code="listen_overflow"),
     _Fact(key="retransmitted_share", format_value=_share, code="retransmissions"),
     _Fact(key="ports_exhausted", format_value=_format_yes_no, code="ports_exhausted"),
     _Fact(key="clock_step_s", format_value=_format_seconds, code="clock_stepped"),
+    _Fact(key="suspended_s", format_value=_format_seconds, code="suspended"),
     _Fact(key="on_battery", format_value=_format_yes_no, code="on_battery"),
     _Fact(key="energy_j", format_value=_format_joules, title="CPU energy"),
 )  # fmt: skip

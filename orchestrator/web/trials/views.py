@@ -22,7 +22,9 @@ from orchestrator.measurements.distributions import (
     parse_percentiles,
     read_percentiles,
 )
+from orchestrator.measurements.emulated_networks import list_network_rows
 from orchestrator.measurements.environment import build_environments, list_applied_limits
+from orchestrator.measurements.placements import list_placements
 from orchestrator.measurements.prepare_steps import read_prepared_steps
 from orchestrator.measurements.prices import list_costs
 from orchestrator.measurements.selectors import TrialDetails, load_artifact, load_trial_details
@@ -47,7 +49,7 @@ from orchestrator.web.trials.environment import build_host_environments
 _SHOWN_SEPARATELY = frozenset(
     {
         "argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "answers",
-        "protocol", "prepare",
+        "protocol", "prepare", "placement", "network",
     }
 )  # fmt: skip
 #: Default percentiles of a distribution.
@@ -74,6 +76,8 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "provenance": record.provenance,
         "rest": rest,
         "limits": list_applied_limits(record),
+        "placements": list_placements(record),
+        "network_rows": list_network_rows(record.provenance),
         "prepare_steps": read_prepared_steps(record.provenance.get("prepare")),
         "snapshot": record.job.snapshot,
         "fact_groups": group_facts(record.job.snapshot.facts) if record.job.snapshot else [],

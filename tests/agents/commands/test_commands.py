@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agents.support import (
+    SERVER,
     AgentHost,
     a_build,
     a_check,
@@ -29,7 +31,8 @@ LONG_AGO = time.time() - 40 * 86_400
 def test_an_unknown_step_is_reported(host: AgentHost) -> None:
     status = host.verb("status", "j1", "a1-r1")
     assert abs(status.pop("now") - time.time()) < 60
-    assert status == {"alive": False, "offset": 0, "events": [], "started": False, "dropped": 0}
+    nothing = {"alive": False, "offset": 0, "events": [], "started": False, "dropped": 0}
+    assert status == {**nothing, "beat_age_s": None, "idle_s": None}
     assert host.verb("stop", "j1", "a1-r1") == {"stopped": False}
 
 
@@ -165,8 +168,25 @@ def test_a_running_job_is_not_removed(host: AgentHost) -> None:
 def test_facts_of_the_host_are_reported(host: AgentHost) -> None:
     facts = host.verb("facts")["facts"]
     assert facts["threads"] == os.cpu_count()
-    assert len(facts["fingerprint"]) == 64
-    assert host.verb("facts")["facts"]["fingerprint"] == facts["fingerprint"]
+    assert host.verb("facts")["facts"]["static"] == facts["static"]
     unknown = {key for key, value in facts.items() if value is None}
     assert unknown <= set(facts["reasons"])
     assert json.dumps(facts)
+
+
+def test_the_status_shows_that_the_supervisor_goes_on(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra="")})
+    step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=20.0)))
+    step.await_event("trial_done")
+    assert 0 <= step.read_status()["beat_age_s"] < 60
+    assert 0 <= step.read_status()["idle_s"] < 60
+    # A supervisor that is stopped, as one whose disk hangs, does not.
+    os.kill(step.pid, signal.SIGSTOP)
+    (step.folder / "beat").write_text(f"{time.monotonic() - 3600}")
+    status = step.read_status()
+    assert status["alive"]
+    assert 3600 <= status["beat_age_s"] < 3700
+    began = time.monotonic()
+    os.kill(step.pid, signal.SIGCONT)
+    assert host.verb("stop", step.job, step.name)["stopped"]
+    assert time.monotonic() - began < 20

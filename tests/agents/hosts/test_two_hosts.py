@@ -65,6 +65,8 @@ def test_load_reaches_a_server_on_another_host(pair: Pair) -> None:
     assert 0 <= load["peer_gap_s"] < 30
     assert set(result["hosts"]) == set(load["interference"]) == {"a", "b"}
     assert set(lead.file("t2", "result.json")["hosts"]) == {"a", "b"}
+    assert set(result["placement"]) == {"a", "b"}
+    assert result["placement"]["b"]["agent"] == sorted(os.sched_getaffinity(0))
     assert not list((pair.b.root / "jobs").glob("*/*/trials/*/result.json"))
     assert not lead.named("build_started")
 

@@ -125,13 +125,16 @@ def test_environment_is_checked_while_a_load_runs(
     during.sample()
     facts = during.end(0.0, [])
     known = ("steal_share", "foreign_share", "retransmitted_share", "octets_out", "swapped_pages")
-    assert_it_gives_reasons(facts, (*known, "clock_step_s", "boot_id", "ports_exhausted"))
+    assert_it_gives_reasons(
+        facts, (*known, "clock_step_s", "suspended_s", "boot_id", "ports_exhausted")
+    )
     assert facts["foreign_cpu_s"] > 0.2
     assert facts["foreign_share"] == pytest.approx(
         facts["foreign_cpu_s"] / facts["seconds"], abs=0.01
     )
     assert 0 <= facts["steal_share"] <= 1
     assert abs(facts["clock_step_s"]) < 0.001
+    assert facts["suspended_s"] == 0.0
     assert not facts["ports_exhausted"]
 
 
@@ -203,6 +206,18 @@ def test_a_clock_that_was_set_during_the_load_is_detected(monkeypatch: pytest.Mo
     monkeypatch.setattr(environment, "_measure_clock_offset_s", lambda: next(offsets))
     monkeypatch.setattr(environment, "_CLOCKS_AGREE", True)
     assert environment.InterferenceMonitor().end(None, [])["clock_step_s"] == 0.25
+
+
+@linux_only
+def test_a_machine_that_was_asleep_during_the_load_is_detected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only the boot-time clock continues meanwhile."""
+    read, lead_s = time.clock_gettime, [0.0]
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: read(clock) + lead_s[0])
+    monitor = environment.InterferenceMonitor()
+    lead_s[0] = 3600.0
+    assert monitor.end(None, [])["suspended_s"] == pytest.approx(3600.0, abs=0.1)
 
 
 def test_environment_keeps_the_range_of_clock_and_temperature(
@@ -285,7 +300,7 @@ def test_environment_covers_only_the_cpus_of_the_trial(tmp_path: Path) -> None:
     assert set(read.cpus) == {1}
     assert read.throttle_count == 40
     assert linux_facts.read_clock_mhz([1], tmp_path) == 1500
-    assert linux_facts.read_clock_mhz(None, tmp_path) == 2500
+    assert linux_facts.read_clock_mhz(None, tmp_path) == 3500
 
 
 def test_environment_reads_quotas_of_cgroups_v1(tmp_path: Path) -> None:

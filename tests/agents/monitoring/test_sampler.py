@@ -5,6 +5,7 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 import pytest
 
 from agents.hostagent.monitoring.process_trees import ProcessTree
-from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
+from agents.hostagent.monitoring.sampler import SAMPLE_SHARE, Sampler, ToolMonitor
 from agents.hostagent.platform import system
+from agents.hostagent.platform.linux.linux_system import MOST_THREADS
 from agents.hostagent.platform.processes import Child
 from agents.hostagent.platform.usage import Usage, compute_growth, sum_usages
 from tests.support.waiting import wait_until
@@ -231,3 +233,91 @@ def test_sampler_searches_for_processes_as_often_as_it_can_afford(
     monkeypatch.setattr(system, "read_newest_pid", lambda: 1)  # nothing was started since
     tree.usage()
     assert len(searches) == 2
+
+
+def test_sampler_reads_a_process_with_many_threads_as_a_whole(tmp_path: Path) -> None:
+    code = f"""
+import threading, time
+event = threading.Event()
+for _ in range({MOST_THREADS + 50}):
+    threading.Thread(target=event.wait, daemon=True).start()
+while time.process_time() < 0.2: pass
+print("ready", flush=True)
+time.sleep(300)
+"""
+    with open(tmp_path / "out", "wb") as out:
+        child = Child(
+            [sys.executable, "-c", code], cwd=tmp_path, env=dict(os.environ), stdout=out, stderr=out
+        )
+    try:
+        await_word(tmp_path, "ready")
+        usage = system.read_tree_usage(child.tree())
+        assert usage is not None
+        assert usage.cpu_s is not None
+        assert 0.15 < usage.cpu_s < 10
+        assert usage.voluntary_switches is None
+        assert "too many threads" in system.UNKNOWN["voluntary_switches"]
+    finally:
+        child.kill()
+
+
+def test_sampler_samples_less_often_if_a_sample_is_expensive(server: Child) -> None:
+    def burn() -> tuple[float, float]:
+        began = time.process_time()
+        while time.process_time() - began < 2.0 * SAMPLE_SHARE:
+            pass
+        return 50.0, 1000.0
+
+    sampler = Sampler(server, sensors=burn)
+    for seconds in (0.0, 1.0, 1.9, 100.0):
+        sampler(None, seconds)
+    assert [sample["t"] for sample in sampler.samples] == [0.0, 100.0]
+
+
+#: A server that `{how}` its worker, which computes when it may and then ends.
+PREFORK = """
+import os, signal, sys, time
+def await_file(name):
+    while not os.path.exists(name):
+        time.sleep(0.01)
+if sys.argv[1] == "ignores":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+if os.fork() == 0:
+    await_file("go")
+    while time.process_time() < 0.5:
+        pass
+    print(time.process_time(), "done", flush=True)
+    await_file("end")
+    os._exit(0)
+print("ready", flush=True)
+if sys.argv[1] == "waits":
+    os.wait()
+    print("reaped", flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("how", ["ignores", "waits"])
+def test_sampler_keeps_the_cpu_time_of_ended_workers(tmp_path: Path, how: str) -> None:
+    with open(tmp_path / "out", "wb") as out:
+        child = Child(
+            [sys.executable, "-c", PREFORK, how],
+            cwd=tmp_path, env=dict(os.environ), stdout=out, stderr=out,
+        )  # fmt: skip
+    try:
+        await_word(tmp_path, "ready")
+        sampler = Sampler(child)
+        (tmp_path / "go").touch()
+        await_word(tmp_path, "done")
+        before = sampled(sampler)
+        assert before["server_switches"] is not None
+        (tmp_path / "end").touch()
+        wait_until(lambda: len(child.tree()) == 1, "the worker does not end")
+        usage = sampler.usage(None)
+        assert before["server_cpu_s"] - 0.1 <= usage["server_cpu_s"]
+        assert usage["server_cpu_s"] <= 1.5 * before["server_cpu_s"]
+        assert usage["ended_workers"] == 1
+        assert usage["server_voluntary_switches"] is None
+        assert "a process of the server ended" in usage["reasons"]["server_voluntary_switches"]
+    finally:
+        child.kill()

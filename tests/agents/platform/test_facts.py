@@ -1,6 +1,7 @@
 """What a host says of itself."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,11 @@ from agents.hostagent.platform import hypervisors
 from agents.hostagent.platform.facts import (
     STATIC,
     UNKNOWN_REASONS,
-    compute_fingerprint,
     gather_facts,
     select_static_facts,
 )
 from agents.hostagent.platform.linux import facts as linux_facts
+from agents.hostagent.platform.linux.kernel_settings import read_turbo
 
 CPUINFO = """\
 processor\t: 0
@@ -48,7 +49,7 @@ LAPTOP = {
     f"{CPU}/cpu0/cpufreq/base_frequency": "1900000\n",
     f"{CPU}/cpu0/cpufreq/cpuinfo_min_freq": "400000\n",
     f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": "4100000\n",
-    f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave\n",
+    f"{CPU}/cpufreq/policy0/scaling_governor": "powersave\n",
     f"{CPU}/cpu0/cpufreq/scaling_cur_freq": "1800000\n",
     f"{CPU}/cpu1/cpufreq/scaling_cur_freq": "2200000\n",
     f"{CPU}/intel_pstate/no_turbo": "0\n",
@@ -103,9 +104,18 @@ def test_facts_of_a_laptop_are_read(laptop: Path) -> None:
         "swap_bytes": 2097148 * 1024,
         "os_name": "Fedora Linux",
         "os_version": "40",
+        "scaling_driver": None,
         "governor": "powersave",
+        "energy_preference": None,
+        "platform_profile": None,
         "turbo": "on",
         "smt": "on",
+        "transparent_hugepages": None,
+        "numa_balancing": None,
+        "aslr": None,
+        "swappiness": None,
+        "kernel_parameters": None,
+        "firmware": None,
         "mitigations": "mds: Mitigation: Clear CPU buffers; SMT vulnerable; "
         "srbds: Mitigation: Microcode",
         "virtualisation": "none",
@@ -126,7 +136,7 @@ def test_facts_of_a_laptop_are_read(laptop: Path) -> None:
 
 def test_facts_reader_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
     assert linux_facts.read_temperature_c(laptop) == 61.0
-    assert linux_facts.read_clock_mhz(system=laptop) == 2000
+    assert linux_facts.read_clock_mhz(system=laptop) == 2200
 
 
 def test_facts_are_unknown_where_the_system_has_no_files(tmp_path: Path) -> None:
@@ -138,12 +148,12 @@ def test_facts_are_unknown_where_the_system_has_no_files(tmp_path: Path) -> None
 
 def test_disabled_turbo_is_detected(laptop: Path) -> None:
     put(laptop, f"{CPU}/intel_pstate/no_turbo", "1\n")
-    assert linux_facts.read_turbo(laptop) == "off"
+    assert read_turbo(laptop) == "off"
     (laptop / f"{CPU}/intel_pstate/no_turbo").unlink()
     put(laptop, f"{CPU}/cpufreq/boost", "0\n")
-    assert linux_facts.read_turbo(laptop) == "off"
+    assert read_turbo(laptop) == "off"
     put(laptop, f"{CPU}/cpufreq/boost", "1\n")
-    assert linux_facts.read_turbo(laptop) == "on"
+    assert read_turbo(laptop) == "on"
 
 
 def test_mains_power_is_detected(laptop: Path) -> None:
@@ -201,23 +211,43 @@ def test_facts_of_this_machine_are_read(tmp_path: Path) -> None:
     assert unknown <= set(facts["reasons"])
     assert all(facts["reasons"].values())
     assert set(UNKNOWN_REASONS) <= set(facts)
-    assert facts["fingerprint"] == compute_fingerprint(facts["static"])
+    assert set(STATIC) <= set(facts["static"])
+    assert facts["static"]["python3_version"]
 
 
-def test_fingerprint_covers_static_facts_only() -> None:
-    facts = dict.fromkeys(STATIC, "x")
-    assert compute_fingerprint({**facts, "load": [1, 2, 3]}) == compute_fingerprint(facts)
-    for name in STATIC:
-        assert compute_fingerprint({**facts, name: "y"}) != compute_fingerprint(facts)
+def test_versions_of_runtimes_are_static_facts() -> None:
+    facts = dict.fromkeys(STATIC, None) | {
+        "languages": {"node": {"version": "20.1.0"}, "go": None, "cargo": {"version": "1.80.0"}},
+        "programs": {"gcc": {"version": "12.2.0"}, "make": {"version": "4.3"}},
+        "tools": {"openssl": {"version": "3.0.15"}, "nginx": {"version": None}, "git": None},
+    }
+    static = select_static_facts(facts)
+    assert {name: value for name, value in static.items() if value is not None} == {
+        "node_version": "20.1.0",
+        "gcc_version": "12.2.0",
+        "openssl_version": "3.0.15",
+    }
 
 
-def test_fingerprint_changes_with_installed_memory_but_not_with_reserved_memory() -> None:
-    facts = dict.fromkeys(STATIC, "x")
-
-    def compute_for(memory_bytes: int) -> str:
-        return compute_fingerprint(select_static_facts({**facts, "memory_bytes": memory_bytes}))
+def test_installed_memory_is_a_static_fact_and_reserved_memory_is_not() -> None:
+    def round_memory(memory_bytes: int) -> int:
+        rounded = select_static_facts({"memory_bytes": memory_bytes})["memory_bytes"]
+        assert isinstance(rounded, int)
+        return rounded
 
     installed = 16_497_889_280
-    assert compute_for(installed) == compute_for(installed - 40_960)
-    assert compute_for(installed) != compute_for(2 * installed)
-    assert compute_for(installed) != compute_for(installed + (1 << 30))
+    assert round_memory(installed) == round_memory(installed - 40_960)
+    assert round_memory(installed) != round_memory(2 * installed)
+    assert round_memory(installed) != round_memory(installed + (1 << 30))
+
+
+@pytest.mark.skipif(not hasattr(os, "ST_NOEXEC"), reason="this system does not show the option")
+def test_a_work_directory_that_starts_no_program_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = gather_facts(tmp_path)
+    assert facts["work_dir_noexec"] is False
+    assert facts["local_ports"] > 1000
+    mounted = os.statvfs_result((4096, 4096, 10, 5, 5, 10, 5, 5, os.ST_NOEXEC, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: mounted)
+    assert gather_facts(tmp_path)["work_dir_noexec"] is True

@@ -43,3 +43,20 @@ def test_a_child_gets_no_environment_of_the_agent_and_gains_no_rights(
     assert report["stdin"] == os.devnull
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LC_CTYPE"}
     assert set(report["environment"]) - kept == {"GIVEN", MARK}
+
+
+def test_builds_get_proxies_of_the_login_without_passwords(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "localhost,.example")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://bob:s3cret@index.example/simple")
+    of_build = build_child_environment(tmp_path, {}, for_build=True)
+    assert of_build["https_proxy"] == "http://proxy.example:3128"
+    assert of_build["no_proxy"] == "localhost,.example"
+    assert "PIP_INDEX_URL" not in of_build
+    assert "https_proxy" not in build_child_environment(tmp_path, {})
+    own = {"https_proxy": "http://other:3128"}
+    assert (
+        build_child_environment(tmp_path, own, for_build=True)["https_proxy"] == own["https_proxy"]
+    )

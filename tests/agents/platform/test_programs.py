@@ -4,10 +4,12 @@ import json
 import os
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from agents.hostagent.commands import prepare
 from agents.hostagent.platform import programs
 from agents.hostagent.platform.programs import CACHE, inspect_programs
 from tests.support.programs import tool
@@ -24,6 +26,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(programs, "GO", tmp_path / "go/bin")
+    monkeypatch.setattr(programs, "HOMEBREW", tmp_path / "homebrew/bin")
     return folder
 
 
@@ -209,3 +212,40 @@ def test_programs_that_a_job_needs_are_searched_for(path: Path, work: Path) -> N
     assert report["gcc"]["version"] == "12.2.0"
     assert "../bad" not in report
     assert set(inspect_programs(work)["programs"]) == {"gcc"}
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "older"),
+    [
+        ("node", ".nvm/versions/node/v20.11.1/bin", ".nvm/versions/node/v9.2.0/bin"),
+        ("node", ".local/share/fnm/node-versions/v22.1.0/installation/bin", None),
+        ("node", ".volta/tools/image/node/20.1.0/bin", ".volta/tools/image/node/18.9.0/bin"),
+        ("ruby", ".rbenv/versions/3.3.0/bin", None),
+        ("ruby", ".asdf/installs/ruby/3.10.0/bin", ".asdf/installs/ruby/3.9.0/bin"),
+        ("go", ".local/share/mise/installs/go/1.22.0/bin", None),
+        ("java", ".sdkman/candidates/java/21.0.1-tem/bin", ".sdkman/candidates/java/8.0.3/bin"),
+        ("node", ".local/bin", None),
+        ("cargo", "miniforge3/bin", None),
+    ],
+)
+def test_each_version_manager_is_searched(
+    path: Path, work: Path, tmp_path: Path, name: str, folder: str, older: str | None
+) -> None:
+    program = in_folder(tmp_path / "home" / folder, name, "echo 20.11.1")
+    if older:
+        in_folder(tmp_path / "home" / older, name, "echo 9.2.0")
+    found = inspect_programs(work)["languages"][name]
+    assert (found["path"], found["beyond_path"]) == (str(program), True)
+
+
+def test_programs_are_searched_in_the_folders_of_a_host_first(
+    path: Path, work: Path, tmp_path: Path
+) -> None:
+    install(path, "node", "echo v20.1.0")
+    folder = tmp_path / "node-22"
+    folder.mkdir()
+    program = install(folder, "node", "echo v22.1.0")
+    answer = prepare.facts(work, Namespace(folders=[str(folder)]))
+    node = answer["facts"]["languages"]["node"]
+    assert (node["path"], node["version"]) == (str(program), "22.1.0")
+    assert "beyond_path" not in node

@@ -291,8 +291,36 @@ def test_the_other_commit_is_measured_if_one_does_not_build(host: AgentHost) -> 
     assert step.only("trial_done")["trial"] == "t2"
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="CPUs cannot be chosen here")
-def test_a_missing_cpu_fails_only_the_trial_that_needs_it(host: AgentHost) -> None:
-    failed = fail(host, server=a_server(limits=limits(cpus=[4095])))
-    assert failed["code"] == "internal"
-    assert "4095" in failed["message"]
+def test_a_round_that_wants_more_cpus_than_there_are_is_aborted(host: AgentHost) -> None:
+    """They were there when the orchestrator planned it."""
+    server = a_server(limits=limits(share="server"))
+    shares = {"a": [{"name": "server", "cpus": 4096}]}
+    step = host.run_round(a_plan(a_trial(host.send_tool(), server=server, shares=shares)))
+    aborted = step.only("aborted")
+    assert aborted["code"] == "internal"
+    assert "want 4096 CPUs of one host" in aborted["reason"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="asks Linux's /proc")
+def test_the_address_of_a_server_that_listens_elsewhere_is_reported(host: AgentHost) -> None:
+    daemon = "os.fork() and os._exit(0); os.setsid()"
+    elsewhere = "sys.argv[1] = '0'"
+    extra = f"if 'daemon' in sys.argv: {daemon}\nif 'elsewhere' in sys.argv: {elsewhere}"
+    host.send_source({"server.py": SERVER.format(extra=extra)})
+    tool = host.send_tool()
+    argv = ["{python}", "server.py", "{port}"]
+    step = host.run_round(
+        a_plan(
+            a_trial(tool, id="t1", server=a_server(argv=[*argv, "daemon"])),
+            a_trial(
+                tool,
+                id="t2",
+                server=a_server(argv=[*argv, "elsewhere"]),
+                ready=a_ready(timeout_s=1.0),
+            ),
+        )
+    )
+    daemon_failure, elsewhere_failure = step.named("trial_failed")
+    assert "it became a daemon. Start it in the foreground" in daemon_failure["message"]
+    assert "; it listens on 127.0.0.1:" in elsewhere_failure["message"]
+    assert "let it listen on {bind} and {port}" in elsewhere_failure["message"]

@@ -2,15 +2,18 @@
 
 import json
 import os
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tests.agents.support import (
+    FAKE_TOOL,
     HELLO,
     SERVER,
     AgentHost,
+    a_build,
     a_load,
     a_plan,
     a_server,
@@ -149,9 +152,18 @@ def test_the_server_gets_only_the_environment_of_the_plan(
     extra = "import json; print(json.dumps(dict(os.environ)), flush=True)"
     from_plan = a_server(env={"GREETING": "hi"})
     host.send_source({"server.py": SERVER.format(extra=extra)})
-    step = host.run_round(a_plan(a_trial(host.send_tool(), server=from_plan)))
+    tool = host.send_tool(
+        FAKE_TOOL + "open(f'{out}.env', 'w').write(str(__import__('os').environ))"
+    )
+    keep = ["{python}", "-c", "import os; open('proxy', 'w').write(os.environ['PROXY'])"]
+    of_host = {"GREETING": "from the host", "PROXY": "proxy:3128"}
+    trial = a_trial(tool, server=from_plan)
+    step = host.run_round(a_plan(trial, env=of_host, builds=[a_build(steps=[keep])]))
     seen = json.loads((step.folder / "trials/t1/server.log").read_text())
-    assert seen["GREETING"] == "hi"
+    assert (seen["GREETING"], seen["PROXY"]) == ("hi", "proxy:3128")
+    assert (host.root / "builds/c0ffee-r/tree/proxy").read_text() == "proxy:3128"
+    (of_tool,) = step.folder.glob("trials/t1/*.env")
+    assert "PROXY" not in of_tool.read_text(), "it would change the load"
     assert "PITWALL_SECRET_OF_THE_CALLER" not in seen
 
 
@@ -204,7 +216,9 @@ def test_the_supervisor_inherits_no_open_files(host: AgentHost) -> None:
     assert os.getsid(step.pid) == step.pid
     if os.path.exists("/proc/self/fd"):
         files = {os.readlink(path) for path in Path(f"/proc/{step.pid}/fd").iterdir()}
-        assert not [name for name in files if name.startswith("pipe:")]
+        pipes = [name for name in files if name.startswith("pipe:")]
+        # The lock against sleep ends with its pipe.
+        assert len(pipes) == (shutil.which("systemd-inhibit") is not None)
         assert str(step.folder / "supervisor.log") in files
 
 

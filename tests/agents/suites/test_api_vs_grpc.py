@@ -46,7 +46,14 @@ def test_suite_has_the_systems_of_the_report(spec: Spec) -> None:
         ("Hypercorn", "HTTP/1.1"),
         ("Hypercorn", "HTTP/2 + TLS"),
         ("grpc.aio", "gRPC"),
+        ("as committed", "HTTP/1.1"),
     }
+
+
+def test_http_is_also_measured_at_the_rate_of_grpc(loads: dict[str, LoadSpec]) -> None:
+    for system in ("uvicorn-1000", "committed-1000"):
+        assert (loads[system].model, loads[system].rate) == ("open", 1000)
+    assert loads["committed"].model == "closed"
 
 
 def test_http_requests_have_random_numbers_without_a_limit(loads: dict[str, LoadSpec]) -> None:

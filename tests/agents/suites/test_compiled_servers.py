@@ -34,7 +34,7 @@ def connection(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    words = {"installed": tmp_path, "tree": SUITE, "bind": "127.0.0.1", "port": port}
+    words = {"installed": tmp_path, "tree": SUITE, "bind": "127.0.0.1", "port": port, "cores": 1}
     _install(spec, words)
     with subprocess.Popen(
         _filled(spec.subject.start or [], words), cwd=SUITE, env=_environment(spec)

@@ -190,11 +190,11 @@ def _ask(given: Any, _: Path) -> None:
     elif verb == "log":
         _storable(list(agent.log(JOB, STEP, "b", 0)))
     elif verb == "prepare":
-        reply = agent.ready(keep_days=1, limit_bytes=1, repository="p", commits=["c0"], paths=[])
+        reply = agent.ready(repository="p", commits=["c0"], paths=[])
         assert isinstance(reply.commits.get("c0", False), bool)
         _read_facts(reply.facts)
     elif verb == "facts":
-        _read_facts(agent.facts())
+        _read_facts(agent.facts().facts)
     elif verb == "idle-check":
         _storable(agent.check_idle())
     else:

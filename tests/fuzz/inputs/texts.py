@@ -15,6 +15,7 @@ from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.proposals.proposal import build_proposal
 from orchestrator.benchmarks.remotes import check_url
+from orchestrator.benchmarks.report_size import build_report_size
 from orchestrator.benchmarks.review import review
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
@@ -73,6 +74,14 @@ def _miniatures() -> list[bytes]:
 
 def _read_miniature(given: bytes, _: Path) -> None:
     build_miniature("version: 1\nload: {connections: 1}\n", given.decode("utf-8", "replace"))
+
+
+def _report_sizes() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(SUITES.glob("*/report-size.yaml"))]
+
+
+def _read_report_size(given: bytes, _: Path) -> None:
+    build_report_size("version: 1\nload: {connections: 1}\n", given.decode("utf-8", "replace"))
 
 
 def _reports() -> list[bytes]:
@@ -193,6 +202,8 @@ TARGETS = (
     Target(name="definition-data", samples=_as_data, change=_change_data, read=_read_data,
            errors=_REFUSED, share=4),
     Target(name="miniature", samples=_miniatures, change=changed_bytes, read=_read_miniature,
+           errors=_REFUSED, share=1),
+    Target(name="report-size", samples=_report_sizes, change=changed_bytes, read=_read_report_size,
            errors=_REFUSED, share=1),
     Target(name="report", samples=_reports, change=changed_bytes, read=_read_report,
            errors=_REFUSED, share=1),

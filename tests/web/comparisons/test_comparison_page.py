@@ -218,17 +218,23 @@ def test_more_blocks_than_one_run_has_are_worded_so(world: World, alice: Client)
     assert "? inconclusive may stay open" in row
     assert "1 case may stay open, even with 100 further blocks" in text
     assert "Measure 100 more" not in text
-    assert "will most likely stay open" in text
+    assert re.search(r"may stay open; needs about \d+ to over 100 more blocks", text)
     assert "in about" not in text
 
 
-def test_more_blocks_are_shown_with_their_odds(world: World, alice: Client) -> None:
+def test_more_blocks_are_shown_as_a_range(world: World, alice: Client) -> None:
     noisy = finish_run(make_run(world.alice, world.shas[:2], rounds=5), [1000, 1000], wobble=0.01)
-    text = get_text(_page(alice, world, contender=world.shas[1], run=str(noisy.pk)))
-    match = re.search(r"(\d+) more blocks would probably decide \((\d+) with even odds\)", text)
+    page = _page(alice, world, contender=world.shas[1], run=str(noisy.pk))
+    text = get_text(page)
+    match = re.search(r"needs about (\d+) to (\d+) more blocks", text)
+    button = re.search(r"Measure (\d+) more blocks?", text)
     assert match is not None
-    more, even = map(int, match.groups())
-    assert 1 <= even < more <= 100
+    assert button is not None
+    least, most = map(int, match.groups())
+    assert 1 <= least <= int(button[1]) <= most <= 100
+    assert f"about {least} to {most} more blocks" in get_text(
+        element(page, "table.compared > tbody > tr:not(.detail)")
+    )
 
 
 def test_the_time_of_more_blocks_is_that_of_all_cases_in_one_run(world: World) -> None:

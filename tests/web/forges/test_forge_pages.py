@@ -14,7 +14,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.tasks import claim_schedules
+from orchestrator.dispatch.background_tasks import claim_schedules
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.schedules import NewSchedule, create_schedule

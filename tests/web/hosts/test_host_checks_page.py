@@ -1,5 +1,6 @@
 """Setting a host up: each step against a real SSH server, and what fixes the one that fails."""
 
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.accounts.models import AuditEntry
 from orchestrator.dispatch.checkup import MAX_TRIES, run_checks
 from orchestrator.fleet.check_requests import claim_request, load_due_host_ids
 from orchestrator.fleet.checks import Finding, record_check
@@ -19,6 +21,7 @@ from orchestrator.runs.models import HostLease
 from orchestrator.transport.address import HostKey
 from tests.support.factories import Personas
 from tests.support.html_pages import element, elements, get_text, values
+from tests.support.ssh_certificates import sign
 from tests.support.sshd import SshServer, start_sshd
 from tests.support.world import World
 
@@ -87,12 +90,36 @@ def test_a_host_is_ready_after_its_key_is_confirmed_and_all_checks_pass(
     assert host.state == "ready"
     assert "Hardware profile: Any machine Rename" in get_text(page)
     outcomes = _outcomes(host)
-    assert len(outcomes) == 8
+    assert len(outcomes) == 9
     assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
     assert set(outcomes.values()) <= {"passed", "warning"}
     assert "rack-1 is ready" in page
     assert (server.work_dir / "agents").is_dir()
     assert host.snapshots.count() == 1
+
+
+def test_a_host_behind_a_jump_host_is_checked_through_it(
+    server: SshServer, host: Host, alice: Client, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with start_sshd(tmp_path_factory.mktemp("bastion")) as bastion:
+        line = f"{bastion.user}@{bastion.host}:{bastion.port} {bastion.host_key}"
+        wrong = _change(alice, host, jump_hosts=f"{line}\nnonsense")
+        assert wrong.status_code == 422
+        assert "Line 2: expected a line such as" in get_text(wrong.content.decode())
+        _change(alice, host, jump_hosts=line)
+        _check(alice, host)
+        check = HostCheck.objects.get(host=host, step="reach")
+        assert f"127.0.0.1:{bastion.port} refused to log in" in check.message
+
+        bastion.authorize(server.client_public_key)
+        page = _check(alice, host, again="reach")
+        assert "through 1 jump host(s): SSH-2.0" in page
+        _pin(alice, host, page)
+        _check(alice, host)
+    outcomes = _outcomes(host)
+    assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
+    page = alice.get(reverse("host", args=[host.pk])).content.decode()
+    assert " ".join(line.split()[:3]) in get_text(page)
 
 
 def test_a_generated_key_is_shown_before_a_check_needs_it_and_waits_for_the_user(
@@ -105,7 +132,7 @@ def test_a_generated_key_is_shown_before_a_check_needs_it_and_waits_for_the_user
     command = get_text(element(before, "#install-key"))
     line = " ".join(key.public_key.split()[:2])
     assert f"echo '{line} pitwall' >> ~/.ssh/authorized_keys" in command
-    assert values(before, "button[data-copy]", "data-copy") == ["install-key"]
+    assert values(before, "#steps button[data-copy]", "data-copy") == ["install-key"]
     assert line not in get_text(bob.get(address))
 
     page = _check(alice, host)
@@ -223,6 +250,36 @@ def test_checks_run_on_one_worker_for_a_limited_time(host: Host, alice: Client) 
     assert load_due_host_ids() == []
 
 
+def test_a_certificate_of_the_key_is_stored_shown_and_removed(
+    host: Host, alice: Client, bob: Client, mallory: Client
+) -> None:
+    address = reverse("host-certificate", args=[host.pk])
+    key = host.credential
+    assert key is not None
+    signed = sign(key.public_key, host.login)
+    assert mallory.post(address, {"certificate": signed}).status_code == 404
+    assert bob.post(address, {"certificate": signed}).status_code == 403
+    answer = alice.post(address, {"certificate": key.public_key})
+    assert answer.status_code == 422
+    assert "is a public key, not its certificate" in get_text(answer.content.decode())
+    record_check(
+        host=host, step=CheckStep.LOGIN,
+        finding=Finding(outcome=CheckOutcome.FAILED, message="refused"), seconds=1,
+    )  # fmt: skip
+    page = alice.post(address, {"certificate": f" {signed} a comment\n"}, follow=True)
+    assert f"Now: for {host.login}, valid from" in get_text(page.content.decode())
+    assert _outcomes(host) == {}, "the login is tried again"
+    key.refresh_from_db()
+    assert key.certificate == signed
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.action, entry.subject.split(",")[0]) == (
+        "credential.certificate_changed", f"key: for {host.login}",
+    )  # fmt: skip
+    assert alice.post(address, {"certificate": ""}).status_code == 302
+    key.refresh_from_db()
+    assert key.certificate == ""
+
+
 def test_viewers_cannot_start_checks_and_strangers_find_nothing(
     host: Host, bob: Client, mallory: Client
 ) -> None:
@@ -238,6 +295,24 @@ def test_viewers_cannot_start_checks_and_strangers_find_nothing(
     assert mallory.get(reverse("host-checks", args=[host.pk])).status_code == 404
     host.refresh_from_db()
     assert (host.host_key, _outcomes(host)) == ("", {})
+
+
+def test_the_setup_script_of_a_host_has_its_login_and_key(
+    server: SshServer, host: Host, alice: Client, mallory: Client, world: World
+) -> None:
+    address = reverse("host-setup-script", args=[host.pk])
+    answer = alice.get(address)
+    script = answer.content.decode()
+    assert 'filename="pitwall-host-setup.sh"' in answer.headers["Content-Disposition"]
+    assert f"account={server.user}\n" in script
+    assert " ".join(server.client_public_key.split()[:2]) in script
+    assert subprocess.run(["sh", "-n"], input=answer.content).returncode == 0
+    page = alice.get(reverse("host", args=[host.pk])).content.decode()
+    assert get_text(element(page, "#setup-script")) == " ".join(script.split())
+    assert mallory.get(address).status_code == 404
+    # Nobody logs in to the machine of the workers.
+    of_workers = alice.get(reverse("host-setup-script", args=[world.host.pk])).content.decode()
+    assert "account=pitwall\npublic_key=''\n" in of_workers
 
 
 def test_a_busy_host_is_not_checked(world: World, alice: Client) -> None:

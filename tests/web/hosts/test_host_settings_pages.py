@@ -12,6 +12,7 @@ from orchestrator.calibration.golden import advance_golden_checks
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host
+from orchestrator.fleet.reservations import is_reserved, record_reported
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
@@ -86,6 +87,36 @@ def test_a_host_is_drained_released_and_retired(world: World, alice: Client) -> 
     assert "here is retired" in again.content.decode()
 
 
+def test_a_host_is_reserved_and_the_reservation_ended(
+    world: World, alice: Client, bob: Client
+) -> None:
+    wrong = alice.post(_address(world, "host-reserve"), {"duration_s": "5", "reason": "?"})
+    assert wrong.status_code == 422
+    assert not is_reserved(Host.objects.get())
+    alice.post(_address(world, "host-reserve"), {"duration_s": "7200", "reason": "a leak"})
+    for client, may_end in ((alice, True), (bob, False)):
+        page = _page(client, world)
+        assert "here is reserved by alice until" in page.lower()
+        assert "UTC: a leak" in page
+        assert ("End reservation" in page) is may_end
+        assert "Reserve this host" not in page
+        assert "is reserved by alice" in client.get(reverse("hosts")).content.decode()
+    alice.post(_address(world, "host-reservation-end"))
+    assert "reserved by" not in _page(alice, world)
+    assert "Reserve this host" in _page(alice, world)
+
+
+def test_a_reservation_on_the_host_ends_only_there(world: World, alice: Client) -> None:
+    record_reported(world.host, {"left_s": 3600.0, "by": "ada", "reason": "<b>perf</b>"})
+    page = _page(alice, world)
+    assert "&lt;b&gt;perf&lt;/b&gt;" in page
+    assert ".pitwall/reserve off" in page
+    assert "End reservation" not in page
+    refused = alice.post(_address(world, "host-reservation-end"))
+    assert refused.status_code == 409
+    assert is_reserved(Host.objects.get())
+
+
 ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ("host-settings", {**CARE, "tags": "mine"}),
     ("host-golden", {"benchmark": "server/hello", "commit": "main", "every_hours": "1",
@@ -94,6 +125,8 @@ ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
     ("host-golden-reset", {}),
     ("host-maintenance", {}),
     ("host-release", {}),
+    ("host-reserve", {"duration_s": "3600"}),
+    ("host-reservation-end", {}),
     ("host-retire", {}),
 )  # fmt: skip
 
@@ -108,10 +141,13 @@ def test_viewers_change_nothing_and_strangers_find_nothing(
     assert bob.get(_address(world, name)).status_code in (403, 405)
     host = Host.objects.get()
     assert (host.state, host.message, host.tags) == ("quarantined", "drifted", [])
+    assert host.reserved_until is None
     assert not GoldenCheck.objects.exists()
 
 
 def test_host_settings_are_changed(world: World, alice: Client) -> None:
+    helper = make_local_host(world.personas.alice, "hypervisor")
+    Host.objects.filter(pk=helper.pk).update(transport="ssh", state="unreachable")
     data = {
         **CARE,
         "tags": "rack-2, quiet",
@@ -123,17 +159,24 @@ def test_host_settings_are_changed(world: World, alice: Client) -> None:
         "tuning_swappiness": "1",
         "run_as": "bench",
         "is_shared": "on",
+        "mac_address": "02-AB-CD-00-00-01",
+        "start_command": "virsh start 'a b'",
+        "start_host": "hypervisor",
+        "env": "http_proxy=http://proxy:3128\r\nA=b=c",
     }
     assert alice.post(_address(world, "host-settings"), data).headers["Location"] == _address(world)
-    host = Host.objects.get()
+    host = Host.objects.get(name="here")
     assert (host.tags, host.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
     assert (host.disk_limit_bytes, host.data_address) == (int(2.5 * 2**30), "10.9.0.2")
     assert host.tuning == {"turbo": "off", "swappiness": "1"}
     assert (host.run_as, host.is_shared) == ("bench", True)
+    assert host.mac_address == "02:ab:cd:00:00:01"
+    assert (host.start_command, host.start_host) == (["virsh", "start", "a b"], helper)
+    assert host.env == {"A": "b=c", "http_proxy": "http://proxy:3128"}
     page = _page(alice, world)
     for shown in (
         'value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"', 'value="bench"',
-        "Other work runs on this host",
+        "Other work runs on this host", "A=b=c", "on hypervisor</dd>",
     ):  # fmt: skip
         assert shown in page
 
@@ -280,6 +323,15 @@ def test_the_list_summarises_the_fleet(
 def test_a_sparkline_begins_at_zero(values: list[float], points: str | None) -> None:
     drawn = build_sparkline(values)
     assert (drawn and drawn.points) == points
+
+
+def test_settings_that_could_not_be_restored_are_shown(world: World, alice: Client) -> None:
+    record_snapshot(host=world.host, facts={"tuning_left": {}})
+    assert "could not restore" not in _page(alice, world)
+    left = {"turbo": "/sys/devices/system/cpu/intel_pstate/no_turbo was '0'"}
+    record_snapshot(host=world.host, facts={"tuning_left": left})
+    notice = "could not restore settings of this host after tuning: turbo: /sys/devices"
+    assert notice in get_text(_page(alice, world))
 
 
 def test_facts_are_grouped_and_unknown_ones_have_a_reason(world: World, alice: Client) -> None:

@@ -192,6 +192,30 @@ def test_limits_of_a_trial_are_shown(world: World, alice: Client, spare: Host) -
     assert "affinity throttled 7 times cpu quota not applied: no <group>" in text
 
 
+def test_the_placement_of_a_trial_is_shown(world: World, alice: Client, spare: Host) -> None:
+    trial = world.run.jobs.get().trials.first()
+    assert trial is not None
+    here = {
+        "cpus": {"server": [1], "service:redis": [2, 3]}, "system": [0, 4], "agent": [0, 4],
+        "siblings": [5], "shared": [], "problem": "", "note": "cores of several types: redis",
+    }  # fmt: skip
+    there = {**here, "cpus": {"tool": None}, "system": [], "agent": None, "siblings": [],
+             "problem": "macOS cannot pin processes to CPUs", "note": ""}  # fmt: skip
+    type(trial).objects.filter(pk=trial.pk).update(
+        provenance={
+            **trial.provenance,
+            "hosts": {"target": "here", "generator": "spare"},
+            "placement": {"a": here, "b": there},
+        }
+    )
+    text = get_text(alice.get(reverse("trial", args=[trial.pk])))
+
+    assert "here server 1 here redis 2-3 here idle siblings 5 here kept for the system 0,4" in text
+    assert "here agent 0,4 spare load tool any spare agent any" in text
+    assert "here: cores of several types: redis" in text
+    assert "spare: macOS cannot pin processes to CPUs" in text
+
+
 def test_cases_of_a_build_are_shown(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     build = make_build(run, recipe="r1", label="system axum, hyper", log="x", log_offset=1)

@@ -2,10 +2,13 @@
 
 import json
 import zlib
+from datetime import timedelta
 
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from orchestrator.fleet.models import Host
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
@@ -41,6 +44,19 @@ def test_the_page_polls_while_the_run_is_active(world: World, alice: Client) -> 
     assert "data-seconds-left" in page
     assert "0 of 10 trials" in page
     assert elements(page, "meta[http-equiv=refresh]")
+
+
+def test_the_age_of_the_last_contact_with_the_host_is_shown(world: World, alice: Client) -> None:
+    run = _running(world)
+    address = reverse("run-progress", args=[run.pk])
+    now = timezone.now()
+    Host.objects.filter(jobs__run=run).update(last_seen_at=now - timedelta(minutes=3, seconds=5))
+    answer = alice.get(address)
+    assert "last contact 3 min ago" in get_text(element(answer.content.decode(), ".now"))
+    tag = answer.headers["ETag"]
+    assert alice.get(address, HTTP_IF_NONE_MATCH=tag).status_code == 304
+    Host.objects.filter(jobs__run=run).update(last_seen_at=now)
+    assert alice.get(address, HTTP_IF_NONE_MATCH=tag).status_code == 200
 
 
 def test_no_countdown_is_shown_before_a_run_begins(world: World, alice: Client) -> None:

@@ -34,13 +34,14 @@ def test_the_preview_shows_a_range(world: World, alice: Client) -> None:
 
 
 def test_a_run_until_decided_is_started_with_a_budget(world: World, alice: Client) -> None:
-    answer = alice.post(reverse("run-new"), _data(world, budget="30", rounds="15"))
+    answer = alice.post(reverse("run-new"), _data(world, budget="30", rounds="15", wait_limit="12"))
     assert answer.status_code == 302
     run = Run.objects.latest("created_at")
     assert (run.until, run.budget_s, run.rounds) == ("decided", 1800.0, 15)
     again = alice.get(f"{reverse('run-new')}?again={run.pk}")
     assert values(again, "input[name=until][checked]") == ["decided"]
     assert values(again, "input[name=budget]") == ["30.0"]
+    assert values(again, "input[name=wait_limit]") == ["12.0"]
 
 
 def test_an_older_form_still_requests_rounds(world: World, alice: Client) -> None:
@@ -80,22 +81,23 @@ def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client)
     assert "first analysis after 5 clean blocks; 0 done" in page
     assert "0 of 1 done" in page
     run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
-    _create_analysis(run, blocks=5, needed_blocks=11)
+    _create_analysis(run, blocks=5, needed_blocks=11, needed_least=8, needed_most=20)
     address = reverse("run-progress", args=[run.pk])
     page = get_text(alice.get(address))
-    assert "after 5 blocks: not decided: p50 +1.0 %; needs about 6 more blocks (" in page
+    assert "after 5 blocks: not decided: p50 +1.0 %; needs about 3 to 15 more blocks (" in page
     assert "10 of at most 40 trials" in page
 
 
 def test_blocks_that_will_be_excluded_are_counted_as_needed(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
     run.jobs.get().trials.filter(round__lte=10).update(state="measured", validity="valid")
-    _create_analysis(run, blocks=5, excluded=5, needed_blocks=11)
+    _create_analysis(run, blocks=5, excluded=5, needed_blocks=11, needed_least=8, needed_most=80)
     page = get_text(alice.get(reverse("run-progress", args=[run.pk])))
-    assert "needs about 12 more blocks (" in page
+    assert "needs about 6 to over 100 more blocks (at least " in page
     InterimAnalysis.objects.update(needed_blocks=56)
     (status,) = load_case_statuses(run)
-    assert status.more_blocks is None
+    assert status.further is not None
+    assert status.further.in_reach is None
     assert status.text.endswith(
         "it may stay open, even with 100 more blocks: use a quieter host or a longer load"
     )
@@ -123,10 +125,12 @@ def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Cl
 
 
 def test_a_schedule_can_run_until_decided(world: World, alice: Client) -> None:
-    data = _data(world, name="nightly", when="cron", cron="0 3 * * *", budget="45")
+    data = _data(world, name="nightly", when="cron", cron="0 3 * * *", budget="45", wait_limit="48")
     assert alice.post(reverse("run-new"), data).status_code == 302
     schedule = Schedule.objects.get()
     assert (schedule.until, schedule.budget_s) == ("decided", 2700.0)
+    assert schedule.wait_limit_s == 172_800.0
     page = alice.get(reverse("schedules")).content.decode()
     assert "until decided" in page
     assert "budget 45 min" in page
+    assert "waits for at most 48 h 00 min" in page

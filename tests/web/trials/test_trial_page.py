@@ -168,9 +168,13 @@ def test_a_profile_without_a_price_is_named(trial: Trial, alice: Client) -> None
 def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: Client) -> None:
     doubt(trial, "suspect", STEAL)
     before = {"busy_share": 0.02, "load1": 1.5, "cpus": 2, "pressure": None,
+              "tuning": {"applied": {"turbo": "off"}, "refused": {}},
               "reasons": {"pressure": "the kernel has no PSI"}}  # fmt: skip
     calm = {"steal_share": 0.0, "foreign_share": 0.01, "pressure_share": 0.3,
-            "clock_mhz": [2000, 2400], "clock_step_s": 0.0, "on_battery": False}  # fmt: skip
+            "clock_mhz": [2000, 2400], "clock_step_s": 0.0, "on_battery": False,
+            "throttle_count": None, "cooling_state": 0,
+            "reasons": {"throttle_count": "not known: only Intel CPUs count thermal throttling"},
+            "changed_settings": {}}  # fmt: skip
     stolen = {**calm, "steal_share": 0.03, "clock_mhz": [1800, 2300], "foreign_share": 0.02,
               "foreign": [{"name": "<cron>", "cpu_s": 0.5}]}  # fmt: skip
     loads = [{"interference": {"a": calm}}, {"interference": {"a": stolen}}]
@@ -185,6 +189,10 @@ def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: C
     assert "CPU of other processes 2 % of a core (<cron> 500 ms) at most 5 % of a core" in text
     assert "Waiting for CPU while other processes ran 30 % at most 10 % ! not counted" in text
     assert "Clock 1 800 to 2 400 MHz" in text
+    assert "Tuning turbo: off set completely" in text
+    assert "Changed tuning none" in text
+    assert "Thermal throttling unknown: not known: only Intel CPUs count" in text
+    assert "State of cooling devices 0 at most 0 ✓ as expected" in text
 
 
 def test_each_latency_names_its_load_model(trial: Trial, alice: Client) -> None:

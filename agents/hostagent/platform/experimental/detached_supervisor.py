@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from ...paths import StepDir
+from ...step.supervisor_pid import read_pid
 
 START_TIMEOUT_S = 20.0
 #: DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, and CREATE_BREAKAWAY_FROM_JOB: an SSH server may
@@ -35,7 +36,7 @@ def start_supervisor(step: StepDir) -> Optional[int]:
         time.sleep(0.01)
     process.returncode = 0  # nothing here waits for it
     # If two start at the same time, one gets the locks, and the other ends immediately.
-    return int(step.pid_file.read_text()) if step.pid_file.exists() else None
+    return read_pid(step).pid if step.pid_file.exists() else None
 
 
 def _start_detached(argv: list[str], step: StepDir, log: Any) -> subprocess.Popen[bytes]:

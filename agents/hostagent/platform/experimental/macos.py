@@ -14,9 +14,10 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
-from ..counters import FACTS, Consumer, Counters, CurrentState
+from ..counters import FACTS, Consumer, Counters, CurrentState, Throttling
 from ..process_table import Process
-from ..usage import Usage, sum_usages
+from ..topology import Core, Topology
+from ..usage import Usage
 
 UNKNOWN = dict.fromkeys(
     ("voluntary_switches", "involuntary_switches"), "macOS does not distinguish them"
@@ -47,6 +48,10 @@ KEYS = {
     "boot_id": "kern.bootsessionuuid",
     "in_vm": "kern.hv_vmm_present",
 }
+#: The keys of a performance level; 0 is the fastest, and Intel machines have none.
+_LEVEL_KEYS = ("name", "physicalcpu", "logicalcpu")
+_MOST_LEVELS = 4
+_NO_PINNING = "macOS cannot pin processes to CPUs"
 
 
 class RusageInfo(ctypes.Structure):
@@ -76,16 +81,11 @@ def find_marked(_variable: str) -> set[int]:
     return set()
 
 
-def read_tree_usage(pids: Iterable[int]) -> Optional[Usage]:
+def read_usages(pids: Iterable[int]) -> dict[int, Usage]:
     system = ctypes.CDLL(None)
     tick_s = _read_tick_s(system)
-    return sum_usages(
-        [
-            convert_usage(info, tick_s)
-            for info in (_read_rusage(system, pid) for pid in pids)
-            if info
-        ]
-    )
+    infos = {pid: _read_rusage(system, pid) for pid in pids}
+    return {pid: convert_usage(info, tick_s) for pid, info in infos.items() if info}
 
 
 def _read_rusage(system: Any, pid: int) -> Optional[RusageInfo]:
@@ -129,6 +129,14 @@ def read_clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
     return None
 
 
+def read_throttling(_cpus: Optional[Collection[int]] = None) -> Throttling:
+    return Throttling()
+
+
+def read_held_clock_mhz() -> Optional[float]:
+    return None
+
+
 def read_counters(_cpus: Optional[Collection[int]] = None) -> Counters:
     return Counters()
 
@@ -150,6 +158,10 @@ def read_newest_pid() -> Optional[int]:
 
 
 def count_established(_port: int) -> Optional[int]:
+    return None
+
+
+def count_local_ports() -> Optional[int]:
     return None
 
 
@@ -195,6 +207,35 @@ def parse_facts(
         "uptime_s": now - int(booted.group(1)) if booted else None,
         "boot_id": values.get(KEYS["boot_id"]),
     }
+
+
+def read_topology() -> Optional[Topology]:
+    levels = [f"hw.perflevel{n}.{key}" for n in range(_MOST_LEVELS) for key in _LEVEL_KEYS]
+    return parse_topology(_run("sysctl", "hw.physicalcpu", "hw.logicalcpu", *levels))
+
+
+def parse_topology(sysctl: str) -> Optional[Topology]:
+    """Return the cores in the output of sysctl(8), in the order of their performance levels.
+
+    macOS does not report the number of a core, so the CPUs are numbered in this order.
+    """
+    values = _parse_pairs(sysctl)
+    levels = [
+        (values.get(f"hw.perflevel{n}.name", "").lower(), f"hw.perflevel{n}.")
+        for n in range(_MOST_LEVELS)
+        if f"hw.perflevel{n}.physicalcpu" in values
+    ] or [("", "hw.")]
+    cores: list[Core] = []
+    for kind, prefix in levels:
+        physical = _parse_whole(values.get(f"{prefix}physicalcpu")) or 0
+        threads = (_parse_whole(values.get(f"{prefix}logicalcpu")) or 0) // max(1, physical)
+        for _ in range(physical):
+            first = sum(len(core.cpus) for core in cores)
+            cores.append(Core(tuple(range(first, first + threads)), kind=kind))
+    if not cores:
+        return None
+    kinds = tuple(kind for kind, _prefix in levels if kind)
+    return Topology(tuple(cores), kinds, no_pinning=_NO_PINNING)
 
 
 def parse_power(batteries: str) -> dict[str, Any]:

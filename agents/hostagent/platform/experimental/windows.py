@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
 from .. import hypervisors
-from ..counters import FACTS, Consumer, Counters, CurrentState
+from ..counters import FACTS, Consumer, Counters, CurrentState, Throttling
 from ..process_table import Process
-from ..usage import Usage, sum_usages
+from ..topology import Topology, build_unknown_topology
+from ..usage import Usage
 from . import windows_api as api
 from .windows_types import PowerStatus
 
@@ -39,18 +41,17 @@ def read_process_table() -> dict[int, Process]:
     }
 
 
-def read_tree_usage(pids: Iterable[int]) -> Optional[Usage]:
-    read = [api.process_counters(pid) for pid in pids]
-    return sum_usages(
-        [
-            Usage(
-                cpu_s=cpu_s,
-                rss_bytes=memory.WorkingSetSize,
-                peak_rss_bytes=memory.PeakWorkingSetSize,
-            )
-            for cpu_s, memory in filter(None, read)
-        ]
-    )
+def read_usages(pids: Iterable[int]) -> dict[int, Usage]:
+    read = {pid: api.process_counters(pid) for pid in pids}
+    return {
+        pid: Usage(
+            cpu_s=counters[0],
+            rss_bytes=counters[1].WorkingSetSize,
+            peak_rss_bytes=counters[1].PeakWorkingSetSize,
+        )
+        for pid, counters in read.items()
+        if counters
+    }
 
 
 def find_marked(_variable: str) -> set[int]:
@@ -70,8 +71,15 @@ def read_temperature_c() -> Optional[float]:
 
 
 def read_clock_mhz(_cpus: Optional[Collection[int]] = None) -> Optional[float]:
-    clocks = [cpu.CurrentMhz for cpu in api.read_clocks()]
-    return sum(clocks) / len(clocks) if clocks else None
+    return max((cpu.CurrentMhz for cpu in api.read_clocks()), default=None)
+
+
+def read_throttling(_cpus: Optional[Collection[int]] = None) -> Throttling:
+    return Throttling()
+
+
+def read_held_clock_mhz() -> Optional[float]:
+    return None
 
 
 def read_counters(_cpus: Optional[Collection[int]] = None) -> Counters:
@@ -95,8 +103,16 @@ def count_established(_port: int) -> Optional[int]:
     return None
 
 
+def count_local_ports() -> Optional[int]:
+    return None
+
+
 def are_ports_exhausted() -> Optional[bool]:
     return None
+
+
+def read_topology() -> Topology:
+    return build_unknown_topology(range(os.cpu_count() or 1))
 
 
 def explain_unknown() -> dict[str, str]:

@@ -17,8 +17,8 @@ from typing import IO, Any, Optional
 from ...errors import AgentError
 from ...sandbox.user import Account
 from ..limits import NONE, Limits
-from ..usage import Usage
-from .windows import read_tree_usage
+from ..usage import Usage, sum_usages
+from .windows import read_usages
 from .windows_api import LIMIT_AFFINITY, Job, resume
 from .windows_types import Accounting
 
@@ -82,11 +82,15 @@ class Child:
 
     def usage(self) -> Optional[Usage]:
         """Return the usage of the whole job, including processes that have ended."""
-        living = read_tree_usage(self.tree())
+        living = sum_usages(list(read_usages(self.tree()).values()))
         if living is None:
             return None
         counted = compute_job_usage(self._job.accounting())
         return counted._replace(rss_bytes=living.rss_bytes, peak_rss_bytes=living.peak_rss_bytes)
+
+    def oom_kills(self) -> int:
+        """A job object does not count them."""
+        return 0
 
     def stop(self, grace_s: float) -> None:
         del grace_s
@@ -146,6 +150,14 @@ def kill_descendants() -> None:
 def kill_marked(_variable: str) -> bool:
     """Return False: the kernel ends all processes of a killed supervisor with its job objects."""
     return False
+
+
+def describe_marked(_variable: str) -> str:
+    return ""
+
+
+def describe_unkillable(name: str, pids: Collection[int]) -> str:
+    return f"{name} does not end: process {', '.join(map(str, sorted(pids)))} still exists"
 
 
 def set_limits(job: Job, limits: Limits) -> dict[str, str]:

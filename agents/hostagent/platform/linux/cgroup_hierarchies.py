@@ -1,7 +1,8 @@
 """Find where control groups can be created on a Linux host: in cgroup v2 if possible, else v1.
 
 Groups are created below the agent's group or a parent group, so that the agent's limits apply to
-its children, too. All functions accept another root of the file system.
+its children, too. Under systemd only the agent's own scope is used (systemd_scope.py): systemd
+changes all other groups. All functions accept another root of the file system.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-CONTROLLERS = ("cpuset", "cpu", "memory", "pids")
+#: The start of the names of all scopes and groups of the agent.
+PREFIX = "pitwall"
+CONTROLLERS = ("cpuset", "cpu", "memory", "io", "pids")
 
 
 class CgroupHierarchy(NamedTuple):
@@ -40,6 +43,10 @@ def _find_v2(
         return None
     top = system / mounts["cgroup2"].lstrip("/")
     here = _group_folder(top, own.get("", "/"))
+    if here.name.startswith(f"{PREFIX}-") and not is_scope(here.name):
+        here = here.parent  # the agent has moved to a subgroup
+    if is_systemd_running(system) and not is_scope(here.name):
+        return None
     for folder in (here, *here.parents):
         offered = read_text(folder / "cgroup.controllers").split()
         folders = {name: folder for name in CONTROLLERS if name in offered}
@@ -48,6 +55,21 @@ def _find_v2(
         if folder == top:
             break
     return None
+
+
+def is_scope(name: str) -> bool:
+    return name.startswith(f"{PREFIX}-") and name.endswith(".scope")
+
+
+def is_systemd_running(system: Path = Path("/")) -> bool:
+    """Return whether systemd manages the groups of cgroup v2 on this machine."""
+    unified = system / "sys/fs/cgroup/cgroup.controllers"
+    return (system / "run/systemd/system").is_dir() and unified.exists()
+
+
+def read_own_group(system: Path = Path("/")) -> str:
+    """Return the path of the agent's group in cgroup v2; "" if there is none."""
+    return _parse_own_groups(read_text(system / "proc/self/cgroup")).get("", "")
 
 
 def _can_delegate(folder: Path) -> bool:

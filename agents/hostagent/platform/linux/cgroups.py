@@ -15,9 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from .cgroup_hierarchies import CgroupHierarchy, find_hierarchy, read_text
+from .cgroup_hierarchies import PREFIX, CgroupHierarchy, find_hierarchy, is_scope, read_text
 
-PREFIX = "pitwall"
 PERIOD_US = 100_000
 #: v1 reports a larger value, the largest multiple of a page, without a memory limit.
 _UNLIMITED = 1 << 62
@@ -79,17 +78,25 @@ class Group:
     def set_processes(self, count: int) -> None:
         (self._folders["pids"] / "pids.max").write_text(str(count))
 
+    def cpus(self) -> Optional[list[int]]:
+        """Return the CPUs that the group may use, read from the kernel; None without a CPU set."""
+        folder = self._folders.get("cpuset")
+        if folder is None:
+            return None
+        name = "cpuset.cpus.effective" if self._version == 2 else "cpuset.cpus"
+        return parse_cpus(read_text(folder / name))
+
     def quota(self) -> Optional[float]:
         """Return the quota in CPUs, read from the kernel; None = no quota."""
         folder = self._folders.get("cpu")
         if folder is None:
             return None
         if self._version == 2:
-            quota, period = read_text(folder / "cpu.max").split()
+            quota, _, period = read_text(folder / "cpu.max").partition(" ")
         else:
             quota = read_text(folder / "cpu.cfs_quota_us")
             period = read_text(folder / "cpu.cfs_period_us")
-        return None if quota in ("max", "-1") else int(quota) / int(period)
+        return None if quota in ("", "max", "-1") else int(quota) / int(period)
 
     def memory(self) -> Optional[int]:
         folder = self._folders.get("memory")
@@ -97,7 +104,7 @@ class Group:
             return None
         name = "memory.max" if self._version == 2 else "memory.limit_in_bytes"
         text = read_text(folder / name)
-        return None if text == "max" or int(text) >= _UNLIMITED else int(text)
+        return int(text) if text.isdigit() and int(text) < _UNLIMITED else None
 
     def processes(self) -> Optional[int]:
         """Return the limit of processes and threads; None = no limit."""
@@ -119,6 +126,13 @@ class Group:
         """Return how often the kernel refused another process or thread."""
         folder = self._folders.get("pids")
         return _count(folder / "pids.events", "max") if folder else None
+
+    def peak_memory(self) -> Optional[int]:
+        """Return the most memory that its processes used together, in bytes."""
+        folder = self._folders.get("memory")
+        name = "memory.peak" if self._version == 2 else "memory.max_usage_in_bytes"
+        text = read_text(folder / name) if folder else ""
+        return int(text) if text.isdigit() else None
 
     def enter(self) -> dict[str, str]:
         """Move the calling process into the group; return the reasons of refusals by controller."""
@@ -149,10 +163,23 @@ def remove_orphans(system: Path = Path("/")) -> list[str]:
     hierarchy = find_hierarchy(system)
     removed = []
     for parent in set(hierarchy.folders.values()) if hierarchy else ():
+        removed += _end_orphaned_scopes(parent)
         for folder in sorted(parent.glob(f"{PREFIX}-*-*-*")):
             if _is_orphaned(folder) and _remove(folder, time.monotonic() + _REMOVAL_S):
                 removed.append(folder.name)
     return removed
+
+
+def _end_orphaned_scopes(own: Path) -> list[str]:
+    """Kill the processes in scopes of dead supervisors; systemd then removes the scopes."""
+    ended = []
+    for scope in own.parent.glob(f"{PREFIX}-*.scope") if is_scope(own.name) else ():
+        pid = scope.name[len(PREFIX) + 1 : -len(".scope")]
+        if pid.isdigit() and not is_alive(int(pid)):
+            for file in scope.rglob("cgroup.procs"):
+                _kill_members(file.parent)
+            ended.append(scope.name)
+    return ended
 
 
 def _is_orphaned(folder: Path) -> bool:
@@ -160,14 +187,14 @@ def _is_orphaned(folder: Path) -> bool:
     if not match:
         return False
     if match.group(1) == read_namespace():
-        return not _is_alive(int(match.group(2)))
+        return not is_alive(int(match.group(2)))
     with contextlib.suppress(OSError):
         age_s = time.time() - folder.stat().st_mtime
         return age_s > _SETTLED_S and not read_text(folder / "cgroup.procs")
     return False
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Return False also for a zombie."""
     state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return bool(state) and state[0] not in "ZX"
@@ -198,9 +225,7 @@ def _enable(folder: Path, controller: str) -> None:
 
 def _remove(folder: Path, deadline: float) -> bool:
     while True:
-        for pid in _read_members(folder):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        _kill_members(folder)
         try:
             folder.rmdir()
             return True
@@ -212,9 +237,24 @@ def _remove(folder: Path, deadline: float) -> bool:
         time.sleep(0.005)
 
 
+def _kill_members(folder: Path) -> None:
+    for pid in _read_members(folder):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def _read_members(folder: Path) -> set[int]:
     """Return the processes in the group, without those of other pid namespaces (0)."""
     return {int(word) for word in read_text(folder / "cgroup.procs").split()} - {0, os.getpid()}
+
+
+def parse_cpus(text: str) -> list[int]:
+    """Return the CPUs of a list such as "0-2,7"."""
+    cpus: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
 
 
 def _count(path: Path, key: str) -> Optional[int]:

@@ -10,9 +10,9 @@ from typing import Optional
 
 from ..counters import Counters, CpuTimes, CurrentState, Energy
 from .cgroup_hierarchies import list_own_and_parent_groups
-from .facts import SYSTEM, read_power, read_text
+from .facts import read_power
+from .sysfs import CPU, SYSTEM, read_text
 
-_CPU = "sys/devices/system/cpu"
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -84,9 +84,9 @@ def _parse_swapped(vmstat: str) -> Optional[int]:
 def _throttle_count(cpus: Optional[Collection[int]], system: Path) -> Optional[int]:
     """Return the number of thermal throttlings of these CPUs, of cores and packages."""
     folders = (
-        sorted(system.glob(f"{_CPU}/cpu[0-9]*/thermal_throttle"))
+        sorted(system.glob(f"{CPU}/cpu[0-9]*/thermal_throttle"))
         if cpus is None
-        else [system / _CPU / f"cpu{cpu}/thermal_throttle" for cpu in cpus]
+        else [system / CPU / f"cpu{cpu}/thermal_throttle" for cpu in cpus]
     )
     names = ("core_throttle_count", "package_throttle_count")
     counts = [read_text(folder / name) for folder in folders for name in names]
@@ -139,7 +139,10 @@ def explain_unknown(system: Path = SYSTEM) -> dict[str, str]:
             "the energy meters (RAPL) are for root only" if has_meter else "no energy meter (RAPL)"
         ),
         "on_battery": "the system lists no power supply",
-        "throttle_count": "the kernel counts no thermal throttling (usual in virtual machines)",
+        "throttle_count": "not known: only Intel CPUs count thermal throttling",
+        "cooling_state": "not known: no cooling device of the CPUs (usual in virtual machines)",
+        "clock_limit_mhz": "not known: no driver reports a limit (usual in virtual machines)",
+        "clock_base_mhz": "the governor is not performance, or no driver reports the base clock",
         "temperature_c": "no sensor of the CPU can be read (usual in virtual machines)",
         "clock_mhz": "no driver reports the clocks (usual in virtual machines)",
         "quota_periods": "no control group of ours reports a quota",

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .. import hypervisors
+from .arm_models import parse_arm_model
+from .kernel_settings import read_kernel_settings
+from .sysfs import CPU, SYSTEM, read_mhz, read_number, read_text
+from .throttling import list_clock_files, read_base_clock_mhz
 
-SYSTEM = Path("/")
-_CPU = "sys/devices/system/cpu"
-_FREQ = f"{_CPU}/cpu0/cpufreq"
+_FREQ = f"{CPU}/cpu0/cpufreq"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _DMI = "sys/class/dmi/id"
-#: Enough to see a clock sink; reading all of a large machine would disturb what is measured.
-_CLOCKS = 8
 _CPU_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 _CPU_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal")
 
@@ -28,18 +28,16 @@ def read_facts(system: Path = SYSTEM) -> dict[str, Any]:
     release = parse_os_release(read_text(system / "etc/os-release") or "")
     return {
         "cpu_model": parse_cpu_model(cpuinfo),
-        "cores": count_cores(cpuinfo),
+        "cores": count_cores(cpuinfo) or _count_sibling_groups(system),
         "microcode": _parse_field(cpuinfo, "microcode"),
-        "clock_base_mhz": _read_mhz(system / _FREQ / "base_frequency"),
-        "clock_min_mhz": _read_mhz(system / _FREQ / "cpuinfo_min_freq"),
-        "clock_max_mhz": _read_mhz(system / _FREQ / "cpuinfo_max_freq"),
+        "clock_base_mhz": read_base_clock_mhz(system),
+        "clock_min_mhz": read_mhz(system / _FREQ / "cpuinfo_min_freq"),
+        "clock_max_mhz": read_mhz(system / _FREQ / "cpuinfo_max_freq"),
         "memory_bytes": parse_memory_bytes(meminfo),
         "swap_bytes": parse_memory_bytes(meminfo, "SwapTotal"),
         "os_name": release.get("NAME"),
         "os_version": release.get("VERSION_ID"),
-        "governor": read_text(system / _FREQ / "scaling_governor"),
-        "turbo": read_turbo(system),
-        "smt": read_text(system / _CPU / "smt/control"),
+        **read_kernel_settings(system),
         "mitigations": read_mitigations(system),
         "virtualisation": detect_virtualisation(system, cpuinfo),
         "container": detect_container(system),
@@ -52,12 +50,12 @@ def read_facts(system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def parse_cpu_model(cpuinfo: str) -> Optional[str]:
-    """Return the model in /proc/cpuinfo; ARM kernels use other fields, or do not name it."""
+    """Return the model in /proc/cpuinfo; some ARM kernels name the board, others only numbers."""
     for key in ("model name", "Model", "Hardware"):
         model = _parse_field(cpuinfo, key)
         if model:
             return model
-    return None
+    return parse_arm_model(cpuinfo)
 
 
 def count_cores(cpuinfo: str) -> Optional[int]:
@@ -68,6 +66,12 @@ def count_cores(cpuinfo: str) -> Optional[int]:
         if len(fields) == 2:
             pairs.add((fields["physical id"], fields["core id"]))
     return len(pairs) or None
+
+
+def _count_sibling_groups(system: Path) -> Optional[int]:
+    """Return the number of cores by the threads that share one; ARM has no numbers in cpuinfo."""
+    files = system.glob(f"{CPU}/cpu[0-9]*/topology/thread_siblings_list")
+    return len({group for group in map(read_text, files) if group}) or None
 
 
 def parse_memory_bytes(meminfo: str, key: str = "MemTotal") -> Optional[int]:
@@ -82,18 +86,9 @@ def parse_os_release(text: str) -> dict[str, str]:
     }
 
 
-def read_turbo(system: Path) -> Optional[str]:
-    """Return "on" or "off"; None without a driver that can switch it."""
-    off = read_text(system / _CPU / "intel_pstate/no_turbo")
-    on = read_text(system / _CPU / "cpufreq/boost")
-    if off is not None:
-        return "off" if off == "1" else "on"
-    return {"1": "on", "0": "off", None: None}.get(on)
-
-
 def read_mitigations(system: Path) -> Optional[str]:
     """Return `name: state; …` of the vulnerabilities that this CPU has."""
-    states = {path.name: read_text(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
+    states = {path.name: read_text(path) for path in (system / CPU / "vulnerabilities").glob("*")}
     lines = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
     affected = [line for line in lines if not line.endswith(": Not affected")]
     return "; ".join(affected) or ("not affected" if lines else None)
@@ -194,26 +189,20 @@ def _is_cpu_sensor(sensor: str) -> bool:
 
 
 def _read_degrees(path: Path) -> Optional[float]:
-    text = read_text(path)
-    return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
+    thousandths = read_number(path)
+    return None if thousandths is None else thousandths / 1000
 
 
 def read_clock_mhz(
     cpus: Optional[Collection[int]] = None, system: Path = SYSTEM
 ) -> Optional[float]:
-    """Return the current mean clock of the first of these CPUs; None = of the machine."""
-    paths = _list_clock_files(None if cpus is None else tuple(sorted(cpus)), system)
-    clocks = [clock for clock in map(_read_mhz, paths) if clock is not None]
-    return round(sum(clocks) / len(clocks), 1) if clocks else None
+    """Return the highest current clock of the first of these CPUs; None = of the machine.
 
-
-@functools.lru_cache(maxsize=8)
-def _list_clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
-    if cpus is None:
-        paths = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
-    else:
-        paths = [system / _CPU / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus]
-    return tuple(paths[:_CLOCKS])
+    An idle CPU has a low clock, which says nothing about the load.
+    """
+    chosen = None if cpus is None else tuple(sorted(cpus))
+    clocks = map(read_mhz, list_clock_files("scaling_cur_freq", chosen, system))
+    return max((clock for clock in clocks if clock is not None), default=None)
 
 
 def _read_uptime_s(system: Path) -> Optional[float]:
@@ -224,16 +213,3 @@ def _read_uptime_s(system: Path) -> Optional[float]:
 def _parse_field(cpuinfo: str, key: str) -> Optional[str]:
     match = re.search(rf"^{key}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     return match.group(1).strip() if match else None
-
-
-def _read_mhz(path: Path) -> Optional[float]:
-    text = read_text(path)
-    return int(text) / 1000 if text and text.isdigit() else None
-
-
-def read_text(path: Path) -> Optional[str]:
-    """Return the stripped text of a file; None if it is empty or cannot be read."""
-    try:
-        return path.read_text("utf-8", "replace").strip() or None
-    except OSError:
-        return None

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Optional
 
-from .facts import SYSTEM, read_text
+from .sysfs import SYSTEM, read_text
 
 #: More are not counted: counting them would disturb the measurement.
 MAX_SOCKETS = 20_000
@@ -104,11 +104,10 @@ def are_ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
 
     Ports in TIME_WAIT count only if the kernel would not reuse them (net.ipv4.tcp_tw_reuse).
     """
-    bounds = (read_text(system / "proc/sys/net/ipv4/ip_local_port_range") or "").split()
-    total = _count_sockets(system)
-    if total is None or len(bounds) != 2:
+    bounds, total = _read_port_range(system), _count_sockets(system)
+    if total is None or bounds is None:
         return None
-    low, high = map(int, bounds)
+    low, high = bounds
     if total < high - low + 1:
         return False
     if total > 10 * MAX_SOCKETS:
@@ -118,6 +117,18 @@ def are_ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
     for name in ("tcp", "tcp6"):
         used += _count_used_ports(read_text(system / "proc/net" / name) or "", low, high, reuse)
     return max(used.values(), default=0) >= high - low + 1
+
+
+def count_local_ports(system: Path = SYSTEM) -> Optional[int]:
+    """Return how many local ports connections may use; None if unknown."""
+    bounds = _read_port_range(system)
+    return None if bounds is None else bounds[1] - bounds[0] + 1
+
+
+def _read_port_range(system: Path) -> Optional[tuple[int, int]]:
+    """Return the lowest and the highest local port that the kernel chooses."""
+    words = (read_text(system / "proc/sys/net/ipv4/ip_local_port_range") or "").split()
+    return (int(words[0]), int(words[1])) if len(words) == 2 else None
 
 
 def _count_used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:

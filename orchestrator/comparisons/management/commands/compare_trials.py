@@ -24,8 +24,9 @@ from orchestrator.stats.interim import (
 from orchestrator.stats.multiple_testing import find_worst_verdict
 from orchestrator.stats.needed_blocks import (
     DecisionRule,
+    NeededBlocks,
     estimate_needed_blocks,
-    is_out_of_reach,
+    export_needed_blocks,
 )
 
 
@@ -80,15 +81,15 @@ def _export_comparison(comparison: Comparison) -> dict[str, Any]:
     shown["interval"] = None if comparison.low is None else interval
     return {
         **shown,
-        "needed_blocks": _estimate_needed_blocks(comparison),
+        **export_needed_blocks(_estimate_needed_blocks(comparison), comparison.blocks),
         "next_analysis": compute_next_analysis(comparison),
     }
 
 
-def _estimate_needed_blocks(comparison: Comparison) -> int | None:
-    """Return None for a decided comparison, and if no run has enough blocks."""
+def _estimate_needed_blocks(comparison: Comparison) -> NeededBlocks | None:
+    """Return None for a decided comparison."""
     if comparison.verdict is not Verdict.INCONCLUSIVE:
         return None
     rule = DecisionRule(claim_alpha=INTERIM_ALPHA, equivalence_alpha=INTERIM_EQUIVALENCE_ALPHA)
     (needed,) = estimate_needed_blocks([comparison], rule)
-    return None if needed is None or is_out_of_reach(comparison, needed) else needed
+    return needed

@@ -13,8 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.services import create_token
-from orchestrator.benchmarks.miniature import Miniature, build_miniature
+from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.report_size import Part, ReportSize, build_report_size
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, build_progress
@@ -34,7 +35,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suite", help="its name below agents/suites")
         parser.add_argument("--repository", required=True, help="path of its git repository")
-        parser.add_argument("--miniature", action="store_true", help="short loads, few rounds")
+        parser.add_argument(
+            "--size",
+            choices=("miniature", "report", "full"),
+            default="full",
+            help="miniature: short loads, few rounds; report: some hours, with intervals",
+        )
 
         add_quiet(parser)
 
@@ -47,9 +53,7 @@ class Command(BaseCommand):
                 build_progress(options, f"Adding {folder.name}") as show,
                 open_demo_team() as owner,
             ):
-                answer = _add(
-                    owner, folder, options["repository"], show, miniature=options["miniature"]
-                )
+                answer = _add(owner, folder, options["repository"], show, size=options["size"])
         except PitwallError as error:
             raise CommandError(f"{options['suite']}: {error}") from error
         self.stdout.write(json.dumps(answer))
@@ -61,13 +65,13 @@ def _add(
     repository: str,
     show: Progress,
     *,
-    miniature: bool,
+    size: str,
 ) -> dict[str, Any]:
     member, password = owner
     host = register_this_machine(member)
     suite = folder.name
     project = store_project(member, slug=suite, name=suite, path=repository)
-    chosen = _read_definition(folder, miniature=miniature)
+    chosen = _read_size(folder, size)
     definition = save_definition(member=member, project=project, slug=suite, source=chosen.source)
     return {
         "user": USER,
@@ -75,16 +79,23 @@ def _add(
         "token": create_token(member=member, name=f"{suite} in the terminal").secret,
         "host": host.name,
         "benchmark": suite,
-        "cases": chosen.cases,
+        "version": definition.version,
+        "repeats": chosen.repeats,
+        "parts": [part.model_dump() for part in chosen.parts],
         "reports": _add_reports(member, definition.benchmark, folder, show),
     }
 
 
-def _read_definition(folder: Path, *, miniature: bool) -> Miniature:
+def _read_size(folder: Path, size: str) -> ReportSize:
+    """Return the definition in a size with its runs, of which a miniature and all of it are one."""
     source = (folder / "benchmark.yaml").read_text()
-    if not miniature:
-        return Miniature(source=source, cases="")
-    return build_miniature(source, (folder / "miniature.yaml").read_text())
+    if size == "report":
+        return build_report_size(source, (folder / "report-size.yaml").read_text())
+    cases = ""
+    if size == "miniature":
+        small = build_miniature(source, (folder / "miniature.yaml").read_text())
+        source, cases = small.source, small.cases
+    return ReportSize(source=source, repeats=1, parts=(Part(cases=cases),))
 
 
 def _add_reports(member: Member, benchmark: Benchmark, folder: Path, show: Progress) -> list[str]:

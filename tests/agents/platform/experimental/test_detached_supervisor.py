@@ -26,8 +26,8 @@ def start(host: AgentHost, step: Step) -> dict[str, object]:
 
 def test_a_detached_supervisor_outlives_its_starter(host: AgentHost) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool())))
-    pid = start(host, step)["pid"]
-    assert pid == int((step.folder / "supervisor.pid").read_text())
+    step.pid = pid = start(host, step)["pid"]
+    assert pid == int((step.folder / "supervisor.pid").read_text().split()[0])
     step.await_end()
     assert step.only("trial_done")["trial"] == "t1"
     assert step.only("round_done")

@@ -27,6 +27,16 @@ hw.cpufrequency_min: 800000000
 hw.cpufrequency_max: 2600000000
 kern.hv_vmm_present: 1
 """
+M2_LEVELS = """\
+hw.physicalcpu: 8
+hw.logicalcpu: 8
+hw.perflevel0.name: Performance
+hw.perflevel0.physicalcpu: 4
+hw.perflevel0.logicalcpu: 4
+hw.perflevel1.name: Efficiency
+hw.perflevel1.physicalcpu: 4
+hw.perflevel1.logicalcpu: 4
+"""
 SW_VERS = "ProductName:\t\tmacOS\nProductVersion:\t\t14.5\nBuildVersion:\t\t23F79\n"
 ON_BATTERY = """\
 Now drawing from 'Battery Power'
@@ -51,6 +61,21 @@ def read(sysctl: str = "", sw_vers: str = "", batteries: str = "", settings: str
     return macos.parse_facts(
         sysctl=sysctl, sw_vers=sw_vers, batteries=batteries, settings=settings, now=1700003600.0
     )
+
+
+def test_the_cores_of_an_apple_m2_are_reported_and_cannot_be_pinned() -> None:
+    topology = macos.parse_topology(M2_LEVELS)
+    assert topology is not None
+    assert topology.kinds == ("performance", "efficiency")
+    assert [core.kind for core in topology.cores] == 4 * ["performance"] + 4 * ["efficiency"]
+    assert [core.cpus for core in topology.cores] == [(cpu,) for cpu in range(8)]
+    assert topology.no_pinning == "macOS cannot pin processes to CPUs"
+
+
+def test_the_cores_of_an_intel_mac_have_two_cpus() -> None:
+    topology = macos.parse_topology("hw.physicalcpu: 6\nhw.logicalcpu: 12\n")
+    assert topology is not None
+    assert [core.cpus for core in topology.cores] == [(2 * n, 2 * n + 1) for n in range(6)]
 
 
 def test_facts_of_apple_silicon_lack_clocks_and_microcode() -> None:

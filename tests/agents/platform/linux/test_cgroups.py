@@ -1,9 +1,10 @@
-"""cgroup v2, on trees with the kernel's file formats: no kernel here has its controllers free."""
+"""cgroup v2, on trees with the kernel's file formats; `make vm-test` tests it on a real kernel."""
 
 import os
 from pathlib import Path
 
-from agents.hostagent.platform.linux import cgroups
+from agents.hostagent.platform.limits import Confinement, Limits
+from agents.hostagent.platform.linux import cgroups, systemd_scope
 from agents.hostagent.platform.linux.cgroup_hierarchies import find_hierarchy
 
 GROUPS = "sys/fs/cgroup"
@@ -40,7 +41,7 @@ def test_cgroup_search_uses_the_nearest_group_that_holds_no_processes(tmp_path: 
     assert hierarchy is not None
     assert hierarchy.mechanism == "cgroup2"
     slice_ = tmp_path / GROUPS / "user.slice/user-0.slice"
-    assert hierarchy.folders == dict.fromkeys(("cpuset", "cpu", "memory", "pids"), slice_)
+    assert hierarchy.folders == dict.fromkeys(("cpuset", "cpu", "memory", "io", "pids"), slice_)
 
 
 def test_cgroup_search_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
@@ -168,3 +169,77 @@ def test_cgroup_search_uses_v1_where_v2_has_no_controllers(tmp_path: Path) -> No
 def test_cgroup_search_finds_nothing_where_nothing_is_mounted(tmp_path: Path) -> None:
     assert find_hierarchy(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
     assert find_hierarchy(tmp_path / "nothing") is None
+
+
+SCOPE = "user.slice/user-1000.slice/user@1000.service/pitwall.slice/pitwall-977.scope"
+
+
+def under_systemd(root: Path, own: str) -> Path:
+    system = a_system(root, own=own)
+    (system / "run/systemd/system").mkdir(parents=True)
+    return system
+
+
+def test_groups_of_systemd_are_left_alone(tmp_path: Path) -> None:
+    """systemd takes controllers and limits away from groups that it has not delegated."""
+    own = under_systemd(tmp_path, SESSION) / GROUPS / SESSION
+    assert find_hierarchy(tmp_path) is None
+    # Also where the agent is alone in its session.
+    (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    assert find_hierarchy(tmp_path) is None
+
+
+def test_groups_are_created_in_the_scope_of_the_supervisor(tmp_path: Path) -> None:
+    scope = under_systemd(tmp_path, SCOPE) / GROUPS / SCOPE
+    (scope / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    hierarchy = find_hierarchy(tmp_path)
+    assert hierarchy is not None
+    assert set(hierarchy.folders.values()) == {scope}
+    cgroups.Group(hierarchy, ["cpu"])
+    # The supervisor is in a subgroup from now on. Later groups are next to that, not below it.
+    subgroup = f"pitwall-{cgroups.read_namespace()}-{os.getpid()}-0"
+    (tmp_path / "proc/self/cgroup").write_text(f"0::/{SCOPE}/{subgroup}\n")
+    (scope / "cgroup.procs").write_text("")
+    (scope / subgroup / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    assert find_hierarchy(tmp_path) == hierarchy
+
+
+def test_systemd_is_asked_to_delegate_a_scope() -> None:
+    user, root = (systemd_scope._build_call(977, is_root=is_root) for is_root in (False, True))
+    assert (user[1], root[1]) == ("--user", "--system")
+    words = " ".join(user)
+    for part in ("pitwall-977.scope fail 4", "PIDs au 1 977", "Delegate b true"):
+        assert part in words
+
+
+def test_limits_that_change_during_the_load_are_reported(tmp_path: Path) -> None:
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    wanted = Limits(cpus=(0, 1), cpu_quota=1.5, memory_bytes=1 << 26)
+    applied: dict[str, object] = {}
+    confinement = Confinement(wanted, hierarchy)
+    (leaf,) = hierarchy.folders["cpu"].glob("pitwall-*")
+    (leaf / "cpuset.cpus.effective").write_text("0-1\n")
+    (leaf / "memory.max").write_text("max\n")
+    (leaf / "cpu.max").unlink()
+    confinement.read_back(os.getppid())
+    (leaf / "memory.max").write_text(str(1 << 26))
+    confinement.close(applied)
+    assert applied["changed"] == {
+        "cpu_quota": "it was 1.5 before the load and None after it",
+        "memory_bytes": "it was 67108864 before the load and None after it",
+        "group": "the process left its control group",
+    }
+
+
+def test_a_child_without_limits_has_a_group_in_cgroup_v2(tmp_path: Path) -> None:
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    applied: dict[str, object] = {}
+    confinement = Confinement(Limits(), hierarchy)
+    (leaf,) = hierarchy.folders["cpu"].glob("pitwall-*")
+    assert {path.name for path in leaf.iterdir()} == {"pids.max"}
+    (leaf / "memory.peak").write_text("1234\n")
+    (leaf / "memory.events").write_text("oom 1\noom_kill 1\n")
+    confinement.close(applied)
+    assert applied == {"oom_kills": 1, "peak_memory_bytes": 1234, "changed": {}}

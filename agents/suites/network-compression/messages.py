@@ -1,0 +1,1 @@
+../restful-compression/messages.py
