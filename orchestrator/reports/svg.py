@@ -82,8 +82,12 @@ def wrap(content: str, width: float, size: float = FONT_SIZE, lines: int = 3) ->
 
 
 def choose_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers from at most `low` to at least `high`, about `count` steps apart."""
-    span = high - low or abs(high) or 1.0
+    """Return round numbers from at most `low` to at least `high`, about `count` steps apart.
+
+    The axis covers at least a billionth of the values, because ticks of a shorter one differ only in digits that
+    a float cannot hold.
+    """
+    span = max(high - low, 1e-9 * max(abs(low), abs(high))) if high != low else abs(high) or 1.0
     size = 10 ** math.floor(math.log10(span / count))
     step = next(size * each for each in (1, 2, 2.5, 5, 10) if span / (size * each) <= count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

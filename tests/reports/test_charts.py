@@ -225,6 +225,7 @@ def test_any_values_are_drawn_or_left_out(found: list[float | None], scale: str)
 
 @given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e12), st.floats(1e-9, 1e9), st.floats(1, 1e9))
 @example(124999999975.0, 1e-06, 2.0, 1.0)
+@example(900719925.8984375, 1e-06, 1.0, 1.0)
 def test_ticks_surround_the_values_and_are_few(
     low: float, span: float, start: float, factor: float
 ) -> None:
