@@ -32,13 +32,16 @@ def send_wake_packet(host: Host) -> None:
 
 
 def run_start_command(host: Host) -> str:
-    """Run the start command of an absent host if it is due; return why it failed, or "".
+    """Run the start command of an absent host if it is due; return why the last one failed, or "".
 
     Get the host from `claim_probe`.
     """
-    if not host.start_command or not is_start_due(host):
+    if not host.start_command:
         return ""
+    if not is_start_due(host):
+        return host.start_problem
     problem = _run_command(host)
+    Host.objects.filter(pk=host.pk).update(start_problem=problem)
     if problem:
         logger.warning("the start command of %s: %s", host.name, problem)
     return problem

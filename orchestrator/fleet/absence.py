@@ -21,7 +21,9 @@ LAST_PAUSE_S = 300.0
 TRIES_A_SECOND = 10.0
 LONGEST_WAIT_S = 60.0
 #: The fields of a host that answers.
-ANSWERING = {"unreachable_since": None, "probe_at": None, "failed_probes": 0}
+ANSWERING = {
+    "unreachable_since": None, "probe_at": None, "failed_probes": 0, "start_problem": "",
+}  # fmt: skip
 #: What a probe needs to connect to the host, and to the one that starts it.
 _CONNECTED = ("team", "credential", "start_host__credential")
 #: A count of failed probes above this changes nothing.

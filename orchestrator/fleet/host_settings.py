@@ -101,6 +101,8 @@ def _store_settings(member: Member, host: Host, changes: Mapping[str, Any]) -> N
     )
     start = [changes.get(name, getattr(host, name)) for name in ("start_command", "start_host")]
     if start != [host.start_command, host.start_host]:
+        # The problem is that of another command.
+        Host.objects.filter(pk=host.pk).update(start_problem="")
         record_audit(
             member=member,
             action="host.start_command_changed",

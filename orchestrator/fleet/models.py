@@ -159,6 +159,12 @@ class Host(models.Model):
         related_name="+",
         help_text="The host of the team that runs the command.",
     )
+    start_problem = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Why the command failed the last time since the host is absent.",
+    )
     jump_hosts = models.JSONField(
         default=list, blank=True, help_text="As `user@host:port ssh-ed25519 AAAA…`, in order."
     )

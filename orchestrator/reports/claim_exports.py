@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cli.pitwall.units import format_items, format_number, format_percent
 from orchestrator.reports.claims import RATIO, Conclusion, JudgedClaim, JudgedClaims
-from orchestrator.reports.hardware import HEADS, UNKNOWN, Machine, load_hardware
+from orchestrator.reports.hardware import HEADS, UNKNOWN, Machine
 from orchestrator.reports.markdown_tables import render_line, render_rule
 from orchestrator.reports.provenance import Provenance
 from orchestrator.reports.report_builder import Report
@@ -72,7 +72,7 @@ def build_claim_notes(claims: JudgedClaims) -> tuple[str, ...]:
 def list_differences(report: Report, record: Provenance) -> list[Difference]:
     """Return what differs from the original: hardware, versions, size of the measurement."""
     facts = dict(record.facts)
-    machines = [_describe_machine(each) for each in load_hardware(report) if not each.published]
+    machines = [_describe_machine(each) for each in record.machines if not each.published]
     programs = dict.fromkeys(each for host in record.hosts for each in host.required)
     original = report.spec.original
     size = [

@@ -15,7 +15,7 @@ from orchestrator.reports.claim_exports import (
     iterate_claim_rows,
     render_claims,
 )
-from orchestrator.reports.hardware import HEADS, Machine, load_hardware
+from orchestrator.reports.hardware import HEADS, Machine
 from orchestrator.reports.markdown_tables import render_line, render_rule
 from orchestrator.reports.pivot_model import (
     WORDS,
@@ -52,9 +52,9 @@ def report_markdown(
         pictures = [_render_picture(chart, address(chart)) for chart in charts] if address else []
         parts += _render_table_parts(table, pictures)
     parts += [f"- {note}" for note in report.notes]
-    if machines := load_hardware(report):
-        parts += ["## Hardware", _render_hardware(machines)]
     record = load_provenance(report)
+    if record.machines:
+        parts += ["## Hardware", _render_hardware(record.machines)]
     parts += render_claims(report, record)
     if provenance:
         parts.append(_render_provenance(record))
@@ -94,7 +94,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "definition_versions": list(report.versions),
         "notes": list(report.notes),
         "prose": report.spec.prose,
-        "hardware": [_export_machine(each) for each in load_hardware(report)],
+        "hardware": [_export_machine(each) for each in record.machines],
         "tables": [_export_table(table) for table in report.tables],
         "claims": export_claims(report, record),
         "provenance": _export_provenance(record),

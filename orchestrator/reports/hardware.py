@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.fleet.fact_texts import format_fact_value
-from orchestrator.fleet.models import HardwareProfile, Host, HostSnapshot
+from orchestrator.fleet.models import HardwareProfile, HostSnapshot
 from orchestrator.reports.report_builder import Report
 
 HEADS = ("Machine", "CPU", "Cores", "Threads", "Memory", "Operating system", "Kernel", "Virtual")
@@ -22,11 +22,13 @@ class Machine:
     texts: tuple[str, ...]
 
 
-def load_hardware(report: Report) -> tuple[Machine, ...]:
-    """Return the machines of a report in the order of its hosts; none for most visitors."""
-    if not report.with_hardware:
-        return ()
-    return (*_list_hosts(report), *_list_references(report))
+def list_machines(report: Report, snapshots: Mapping[Any, HostSnapshot]) -> Iterator[Machine]:
+    """Yield the machines of a report in the order of its hosts. `snapshots`: those of its hosts."""
+    for host in report.hosts:
+        snapshot = snapshots.get(host.pk)
+        facts = snapshot.facts if snapshot else {}
+        yield Machine(name=host.name, published=False, texts=_build_texts(facts))
+    yield from _list_references(report)
 
 
 def load_snapshots(report: Report) -> Mapping[Any, HostSnapshot]:
@@ -36,15 +38,7 @@ def load_snapshots(report: Report) -> Mapping[Any, HostSnapshot]:
     return {snapshot.host_id: snapshot for snapshot in last}
 
 
-def _list_hosts(report: Report) -> Iterator[Machine]:
-    snapshots = load_snapshots(report)
-    for host in report.hosts:
-        snapshot = snapshots.get(host.pk)
-        facts = snapshot.facts if snapshot else {}
-        yield Machine(name=host.name, published=False, texts=_build_texts(host, facts))
-
-
-def _build_texts(host: Host, facts: Mapping[str, Any]) -> tuple[str, ...]:
+def _build_texts(facts: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the facts; reasons of missing ones are messages of the host, for members only."""
     system = " ".join(
         str(facts[name]) for name in ("os_name", "os_version") if facts.get(name) is not None

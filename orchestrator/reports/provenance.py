@@ -12,7 +12,7 @@ from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
-from orchestrator.reports.hardware import load_snapshots
+from orchestrator.reports.hardware import Machine, list_machines, load_snapshots
 from orchestrator.reports.pivot_model import WORDS
 from orchestrator.reports.report_builder import Report
 from orchestrator.runs.models import Trial
@@ -54,9 +54,13 @@ class HostProvenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """`facts`: (title, text) of the whole report. `missing`: each reason with its rows."""
+    """`facts`: (title, text) of the whole report. `missing`: each reason with its rows.
+
+    `machines`: the table of hardware.
+    """
 
     facts: tuple[tuple[str, str], ...]
+    machines: tuple[Machine, ...]
     hosts: tuple[HostProvenance, ...]
     missing: tuple[str, ...]
 
@@ -64,14 +68,15 @@ class Provenance:
 def load_provenance(report: Report) -> Provenance:
     """Return the provenance of a report's trials, with a fixed number of queries.
 
-    A report for a visitor has no hosts here, in any format.
+    A report for a visitor has no hosts here, in any format, and machines only if it may show them.
     """
     counted = Trial.objects.filter(pk__in=report.trials)
-    snapshots = load_snapshots(report) if report.with_host_facts else {}
+    snapshots = load_snapshots(report) if report.with_hardware else {}
     hosts = report.hosts if report.with_host_facts else ()
     required = list_requirements(read_spec(report.definition))
     return Provenance(
         facts=tuple(_list_facts(report, counted)),
+        machines=tuple(list_machines(report, snapshots)) if report.with_hardware else (),
         hosts=tuple(_build_host(host, snapshots.get(host.pk), required) for host in hosts),
         missing=tuple(_list_missing(report)),
     )

@@ -84,8 +84,8 @@ def wrap(content: str, width: float, size: float = FONT_SIZE, lines: int = 3) ->
 def choose_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Return round numbers from at most `low` to at least `high`, about `count` steps apart.
 
-    The axis covers at least a billionth of the values, because ticks of a shorter one differ only in digits that
-    a float cannot hold.
+    The axis covers at least a billionth of the values, because ticks of a shorter one differ only
+    in digits that a float cannot hold.
     """
     span = max(high - low, 1e-9 * max(abs(low), abs(high))) if high != low else abs(high) or 1.0
     size = 10 ** math.floor(math.log10(span / count))

@@ -154,6 +154,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "start_problem",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="Why the command failed the last time since the host is absent.",
+                    ),
+                ),
+                (
                     "jump_hosts",
                     models.JSONField(
                         blank=True,

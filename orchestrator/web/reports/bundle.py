@@ -23,7 +23,7 @@ from orchestrator.reports.bundle import (
 )
 from orchestrator.reports.charts import Chart, build_charts
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
-from orchestrator.reports.hardware import HEADS, load_hardware
+from orchestrator.reports.hardware import HEADS
 from orchestrator.reports.provenance import load_provenance
 from orchestrator.reports.report_builder import Report
 from orchestrator.reports.report_spec import to_yaml
@@ -83,7 +83,6 @@ def _render_page(report: Report, page: str, files: list[str], *, with_evidence: 
         "tables": build_table_views(report, _get_path, linked=False),
         "claims": build_claims_view(report, record),
         "provenance": record,
-        "hardware": load_hardware(report),
         "hardware_heads": HEADS,
         "files": files,
         "with_evidence": with_evidence,

@@ -25,7 +25,7 @@ from orchestrator.reports.exports import (
     report_json,
     report_markdown,
 )
-from orchestrator.reports.hardware import HEADS, load_hardware
+from orchestrator.reports.hardware import HEADS
 from orchestrator.reports.provenance import load_provenance
 from orchestrator.reports.report_builder import (
     Report,
@@ -330,7 +330,6 @@ def _report_context(request: HttpRequest, result: Report, address: ChartAddress)
     return {
         "report": result,
         "tables": build_table_views(result, address),
-        "hardware": load_hardware(result),
         "hardware_heads": HEADS,
         "claims": build_claims_view(result, record),
         "provenance": record,
