@@ -306,7 +306,7 @@ def _build_chart_address(request: HttpRequest, slug: str = "") -> ChartAddress:
 def _page_parts(request: HttpRequest, result: Report, address: ChartAddress) -> dict[str, Any]:
     """Return the context of a saved report's page, with its tables as HTML."""
     shown = _report_context(request, result, address)
-    names = ("report", "tables", "claims", "provenance", "hardware", "hardware_heads")
+    names = ("report", "tables", "claims", "provenance", "hardware_heads")
     tables = {name: shown[name] for name in names}
     bundle = (BUNDLE, f"{shown['permalink']}{'&' if '?' in shown['permalink'] else '?'}format=zip")
     return {
