@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 
+from orchestrator.fleet.host_settings import set_host_settings
 from orchestrator.fleet.models import CheckOutcome
 from orchestrator.fleet.services import (
     NewHost,
@@ -21,7 +22,9 @@ from orchestrator.fleet.services import (
 )
 from orchestrator.loadtools.emulated_network import EmulatedNetwork
 from orchestrator.loadtools.network_checks import find_differences
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Trial
+from orchestrator.runs.states import COUNTED_VALIDITIES
 from orchestrator.runs.wait_reasons import describe_wait
 from tests.agents.support import limits
 from tests.support.engine import Engine, assert_measured, check_now, running_engine, server
@@ -54,6 +57,18 @@ ALL_LIMITS = {"cpus", "cpu_quota", "memory_bytes", "open_files"}
 GROUPS = "/sys/fs/cgroup/user.slice/user-$(id -u pitwall).slice/user@$(id -u pitwall).service"
 #: An emulated machine is slow: Python starts in a second.
 ENGINE_TIMEOUT_S = 400
+#: Two round trips; the machine itself adds some milliseconds.
+DELAYS = """\
+version: 1
+title: Delays
+subject:
+  start: ["{python}", server.py, --bind, "{bind}", --port, "{port}"]
+  ready: {path: /, timeout_s: 60}
+load: {path: /, connections: 2, duration_s: 10, warmup_s: 3}
+network: {delay: "{delay_ms} ms"}
+matrix: {delay_ms: [300, 600]}
+rounds: 3
+"""
 LEAK = "held = []\n    while True: held.append(b'x' * (1 << 20)); time.sleep(0.005)"
 
 
@@ -247,7 +262,33 @@ def test_a_reboot_in_mid_trial_makes_it_void_and_the_job_continues(
     assert server_cores.isdisjoint(tool_cores), applied
 
 
-def add_machine(machine: Machine, team: Personas) -> UUID:
+def test_commits_are_measured_over_emulated_networks(
+    machine: Machine, engine: Engine, team: Personas, tmp_path: Path
+) -> None:
+    project, shas = make_project(team.alice, tmp_path / "origin", [server()])
+    make_definition(team.alice, project, source=DELAYS)
+    host_id = add_machine(machine, team, login="root")
+    set_host_settings(member=team.alice, host_id=host_id, is_shared=True)
+    steps = check_now(member=team.alice, host_id=host_id, timeout_s=ENGINE_TIMEOUT_S)
+    outcomes = {step.value: check.outcome for step, check in steps.rows if check}
+    assert CheckOutcome.FAILED not in outcomes.values(), outcomes
+    run = make_run(team.alice, shas, hosts=("vm",))
+    run = engine.finish(run, timeout_s=2 * ENGINE_TIMEOUT_S)
+    assert_measured(run)
+    p50_ms: dict[int, list[float]] = {}
+    for trial in Trial.objects.filter(job__run=run, validity__in=COUNTED_VALIDITIES):
+        delay_ms = trial.case.parameters["delay_ms"]
+        measured_s = trial.provenance["network"]["measured"]["round_trip_s"]
+        assert measured_s == pytest.approx(delay_ms / 1000, rel=0.05)
+        values = load_values([trial.pk])[trial.pk]
+        p50_ms.setdefault(delay_ms, []).append(1000 * values["latency.p50"])
+    print({trial.position: trial.reasons for trial in Trial.objects.filter(job__run=run)}, p50_ms)
+    added_ms = min(p50_ms[600]) - min(p50_ms[300])
+    assert added_ms == pytest.approx(300, rel=0.1)
+    assert "load" not in machine.run("ls /sys/class/net").split()
+
+
+def add_machine(machine: Machine, team: Personas, *, login: str = "pitwall") -> UUID:
     save_profile(member=team.alice, slug="vm", name="Virtual machine")
     credential = add_credential(
         member=team.alice, name="vm", private_key=machine.image.key.private_openssh
@@ -257,7 +298,7 @@ def add_machine(machine: Machine, team: Personas) -> UUID:
         profile_slug="vm",
         address="127.0.0.1",
         port=machine.port,
-        login="pitwall",
+        login=login,
         credential_id=credential.pk,
         work_dir="measured",
     )
