@@ -1,10 +1,9 @@
-// Shared by all charts: colours of the style sheet, labels of a numeric axis, and motion.
+// Shared by all charts: colours of the style sheet, and labels of a numeric axis.
 Chart.defaults.locale = "en-GB";
+// A phone would draw each frame for longer than the frame may last.
+Chart.defaults.animation = false;
 
 export const darkScheme = matchMedia("(prefers-color-scheme: dark)");
-export const animation = matchMedia("(prefers-reduced-motion: reduce)").matches
-  ? false
-  : { duration: 300 };
 
 // A colour of the style sheet in a form that a canvas accepts, with an opacity of `share` per cent.
 export function colour(name, share = 100) {

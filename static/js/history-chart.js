@@ -29,7 +29,6 @@ export function historyChart(canvas, config, view) {
     type: "line",
     data: { datasets: [], own: { config, view, colours: () => colours } },
     options: {
-      animation: false,
       parsing: false,
       normalized: true,
       maintainAspectRatio: false,

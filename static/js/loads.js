@@ -1,6 +1,6 @@
 // Latency of each load of a trial: p50 and p99 in ms, logarithmic. Colour and shape of a point show
 // the outcome of the objective.
-import { animation, colour, darkScheme, formatTick } from "./charts.js";
+import { colour, darkScheme, formatTick } from "./charts.js";
 import { formatValue } from "./numbers.js";
 
 const formatMs = (ms) => formatValue(ms / 1000, "s");
@@ -36,7 +36,6 @@ function options(data) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation,
     maintainAspectRatio: false,
     interaction: { mode: "nearest", intersect: false },
     plugins: {

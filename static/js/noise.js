@@ -1,5 +1,5 @@
 // The noise of a host over time: a line with the band of its intervals; a point leads to its run.
-import { animation, colour, darkScheme, fade, formatTick } from "./charts.js";
+import { colour, darkScheme, fade, formatTick } from "./charts.js";
 
 let chart = null;
 
@@ -34,7 +34,6 @@ function options(data) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation,
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
     onClick: (_, hits) => {

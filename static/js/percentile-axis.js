@@ -1,5 +1,5 @@
 // Shared by charts over percentiles: their axes, legend and motion.
-import { animation, colour } from "./charts.js";
+import { colour } from "./charts.js";
 import { formatValue } from "./numbers.js";
 
 export const formatMs = (ms) => formatValue(ms / 1000, "s");
@@ -24,7 +24,6 @@ export function percentileOptions(data, y, tooltip) {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation,
     maintainAspectRatio: false,
     interaction: { mode: "nearest", axis: "x", intersect: false },
     plugins: {

@@ -1,5 +1,5 @@
 // A load second by second: responses on the right axis, latency on the left. The warm-up is shaded.
-import { animation, colour, darkScheme, formatTick } from "./charts.js";
+import { colour, darkScheme, formatTick } from "./charts.js";
 import { formatValue } from "./numbers.js";
 
 const formatMs = (ms) => formatValue(ms / 1000, "s");
@@ -24,7 +24,6 @@ function options() {
   const text = colour("--muted");
   const grid = { color: colour("--grid") };
   return {
-    animation,
     maintainAspectRatio: false,
     interaction: { mode: "index", intersect: false },
     plugins: {
