@@ -57,21 +57,29 @@ def find_tool(root: Path, tool: Tool) -> Path:
     return Path(os.path.abspath(path))
 
 
-def identify_tool(tool: Tool, path: Path) -> dict[str, Any]:
-    """Return name, version (null if unknown) and SHA-256 of the tool."""
+def read_version(tool: Tool, path: Path) -> Optional[str]:
+    """Return the version of the tool, from its own output; None if unknown."""
+    return _read_version(tool.name, path, *_identify_file(path))
+
+
+def hash_program(path: Path) -> str:
+    """Return the SHA-256 of a program; the agent itself reads it."""
+    return _hash_program(path, *_identify_file(path))
+
+
+def _identify_file(path: Path) -> tuple[int, int]:
     status = path.stat()
-    return {
-        "name": tool.name,
-        **_read_identity(tool.name, path, status.st_mtime_ns, status.st_size),
-    }
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.lru_cache(maxsize=8)
-def _read_identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
-    return {
-        "version": read_tool_version(name, path),
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }
+def _read_version(name: str, path: Path, _written_ns: int, _size: int) -> Optional[str]:
+    return read_tool_version(name, path)
+
+
+@functools.lru_cache(maxsize=8)
+def _hash_program(path: Path, _written_ns: int, _size: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def run_load(

@@ -86,8 +86,8 @@ from .counter_deltas import (
 )
 from .sampler import read_load1
 
-#: The kernel counts CPU time in ticks of 10 ms: the share has an error of 5 % of a CPU at most.
-ENVIRONMENT_S = 0.2
+#: The kernel counts CPU time in ticks of 10 ms: the share has an error of 7 % of a CPU at most.
+ENVIRONMENT_S = 0.15
 #: A longer time would say less about the host just before the start of a trial.
 LONGEST_S = 1.0
 PERIOD_S = 1.0

@@ -8,7 +8,7 @@ from typing import Any
 from ..files import write_json
 from ..hosts.all_hosts import AllHosts
 from ..load.load_output import reduce_output
-from ..load.load_runner import find_tool, identify_tool
+from ..load.load_runner import find_tool, hash_program, read_version
 from ..protocol import SCHEMA
 from ..step.plan import Trial
 from .capacity_search import search
@@ -31,7 +31,7 @@ def run_trial(
     progress.begin()
     started_at = time.time()
     tool = find_tool(all_hosts.step.root, trial.tool)
-    identity = identify_tool(trial.tool, tool)
+    version = read_version(trial.tool, tool)
     context = PassContext(all_hosts, trial, tool, progress, prepare)
     record = PassRecord()
     search_result = None
@@ -44,6 +44,7 @@ def run_trial(
             search_result = search(context, trial.search, record)
         measured = None if network is None else network.as_json()
     all_hosts.observe()
+    # From here on the agent starts no program: its own CPU time is not part of the environment.
     progress.report_phase("reading the results")
     redactor = all_hosts.plan.secrets.redactor
     for loaded in record.loads:
@@ -52,7 +53,7 @@ def run_trial(
             reduce_output(loaded.files, trial.tool, loaded.load, hung, redactor)
     result = {
         **_build_result(context, record, started_at),
-        "tool": identity,
+        "tool": {"name": trial.tool.name, "version": version, "sha256": hash_program(tool)},
         "hosts": hosts,
         "search": search_result,
         "network": measured,
