@@ -21,7 +21,7 @@ from tests.support.factories import (
 )
 from tests.support.planted_faults import codes, reason
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
 DEFINITION = dedent(
     """\

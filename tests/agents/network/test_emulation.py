@@ -74,6 +74,7 @@ def find_processes_in(namespace: str) -> list[str]:
     return found
 
 
+@pytest.mark.quiet
 @needs_link
 def test_server_and_tool_are_at_the_ends_of_a_link_with_the_rate(host: AgentHost) -> None:
     step = host.run_round(a_plan(run_on_link(host)))
