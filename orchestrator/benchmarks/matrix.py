@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from orchestrator.benchmarks.faults import find_first_fault
 from orchestrator.benchmarks.fields import Environment, Scalar, format_axis_value
@@ -17,6 +17,8 @@ from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import hash_value
 from orchestrator.loadtools.emulated_network import EmulatedNetwork
+
+_Part = TypeVar("_Part", bound=BaseModel)
 
 MAX_CASES = 5_000
 #: Fields that do not change what one case measures.
@@ -144,14 +146,7 @@ def resolve_load(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     if data.get("command") is not None:
         data["command"] = [fill(word, parameters) for word in data["command"]]
     data["headers"] = {key: fill(value, parameters) for key, value in data["headers"].items()}
-    try:
-        return Load.model_validate(data)
-    except ValidationError as error:
-        path, problem = find_first_fault(error, data, Load)
-        raise InvalidRequestError(
-            f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
-            field="matrix",
-        ) from error
+    return _validate(Load, data, "load", parameters)
 
 
 def resolve_network(spec: Spec, parameters: Mapping[str, Scalar]) -> EmulatedNetwork | None:
@@ -163,12 +158,19 @@ def resolve_network(spec: Spec, parameters: Mapping[str, Scalar]) -> EmulatedNet
     if network is None:
         return None
     data = {name: fill(text, parameters) for name, text in network.texts.items()}
+    return _validate(Network, data, "network", parameters).emulate()
+
+
+def _validate(
+    model: type[_Part], data: dict[str, Any], field: str, parameters: Mapping[str, Scalar]
+) -> _Part:
+    """Return a field of the definition of one case, after its references were resolved."""
     try:
-        return Network.model_validate(data).emulate()
+        return model.model_validate(data)
     except ValidationError as error:
-        path, problem = find_first_fault(error, data, Network)
+        path, problem = find_first_fault(error, data, model)
         raise InvalidRequestError(
-            f"matrix: the values {dict(parameters)} do not fit: network.{path}: {problem}",
+            f"matrix: the values {dict(parameters)} do not fit: {field}.{path}: {problem}",
             field="matrix",
         ) from error
 

@@ -1,4 +1,4 @@
-// Shared by charts over percentiles: their axes, legend and motion.
+// Shared by charts over percentiles: their axes and legend.
 import { colour } from "./charts.js";
 import { formatValue } from "./numbers.js";
 
