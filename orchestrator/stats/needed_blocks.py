@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 #: A range begins where the first share of the likely changes and noises suffices, and ends with the
 #: second one. The lower end is further out: comparisons are open because their measured change is
-#: near the margin, so the true one is often farther away and needs fewer blocks. The shares are
+#: near the margin. The true one is often farther away and needs fewer blocks. The shares are
 #: calibrated by simulation (`make bench-detection`).
 LEAST_SHARE, MOST_SHARE = 0.01, 0.75
 #: The number of likely changes and noises, and the step of their lattice: Fibonacci numbers.

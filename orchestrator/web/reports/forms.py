@@ -161,7 +161,7 @@ class ReportTextForm(TeamForm):
 
 
 class ReportEditForm(ReportTextForm):
-    """The text in Markdown has a field of its own, since YAML is no good editor of it."""
+    """The text in Markdown has a separate field, because it is hard to edit in YAML."""
 
     prose = forms.CharField(
         required=False,

@@ -1,4 +1,4 @@
-"""What a host reports of a load beside its samples."""
+"""What a host reports about a load in addition to its samples."""
 
 from pathlib import Path
 

@@ -87,7 +87,7 @@ def _add(
 
 
 def _read_size(folder: Path, size: str) -> ReportSize:
-    """Return the definition in a size with its runs, of which a miniature and all of it are one."""
+    """Return the definition in a size, with its runs: one, except for the size of a report."""
     source = (folder / "benchmark.yaml").read_text()
     if size == "report":
         return build_report_size(source, (folder / "report-size.yaml").read_text())
