@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from orchestrator.benchmarks.build_sources import load_build_source
-from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
+from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import BuildSource, Fetch, Project
 from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.database.clock import read_database_time
@@ -39,13 +39,17 @@ def fetch_now(project: Project) -> None:
     """Fetch the repository of a project. Raise AssertionError if that failed."""
     request_fetch(project)
     run_fetches()
-    # A live server has a thread for fetches, which may have taken this one.
-    give_up = time.monotonic() + PATIENCE_S
-    while load_fetch(project).state in ("queued", "running"):
-        assert time.monotonic() < give_up, "the fetch does not end"
-        time.sleep(0.05)
+    wait_for_fetches()
     project.refresh_from_db()
     assert not project.fetch.error, project.fetch.error
+
+
+def wait_for_fetches() -> None:
+    """Wait for the fetches that the thread of a live server has taken."""
+    give_up = time.monotonic() + PATIENCE_S
+    while Fetch.objects.exclude(claim=None).exists():
+        assert time.monotonic() < give_up, "the fetch does not end"
+        time.sleep(0.05)
 
 
 def repeated(send: Callable[[], HttpResponse]) -> HttpResponse:

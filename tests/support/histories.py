@@ -11,10 +11,11 @@ from typing import Any
 from orchestrator.accounts.members import Member
 from orchestrator.importers.history_values import HistoryOptions
 from orchestrator.measurements.history_import import queue_history, start_history
+from orchestrator.measurements.history_steps import FETCHING
 from orchestrator.measurements.import_steps import import_some
 from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.results.models import ResultImport
-from tests.support.fetches import run_fetches
+from tests.support.fetches import run_fetches, wait_for_fetches
 
 START = datetime(2025, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -117,8 +118,11 @@ def queue_content(
 def run_imports() -> None:
     """Execute all steps as the tasks do, and the fetches that they request."""
     while import_some():
-        if run_fetches():
-            ResultImport.objects.update(claimed_until=None)
+        waiting = ResultImport.objects.filter(state="running", preview=FETCHING)
+        if waiting.exists():
+            run_fetches()
+            wait_for_fetches()
+            waiting.update(claimed_until=None)
 
 
 def detect_all() -> None:
