@@ -345,7 +345,7 @@ class Repository:
         try:
             limits = self._limit_call(clone, replaces=self._mirror.name)
             limits.check()
-            call_git("init", "--quiet", "--bare", str(clone))
+            call_git("init", "--quiet", "--bare", "--template=", str(clone))
             self._fetch(clone, _ALL_REFS, limits, on_progress)
             replace_mirror(self._mirror)
         finally:

@@ -74,7 +74,7 @@ class Submodules:
             if is_repository(self.folder):
                 remove_leftovers(self.folder)
             else:
-                call_git("init", "--quiet", "--bare", str(self.folder))
+                call_git("init", "--quiet", "--bare", "--template=", str(self.folder))
             deadline = time.monotonic() + self.timeout_s
             return list(self._walk(sha, deadline, on_progress))
 

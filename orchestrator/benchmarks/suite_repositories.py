@@ -56,7 +56,8 @@ def update_suite_repository(url: str) -> None:
     folder = get_suite_folder(suite)
     with lock_mirror(repository):
         if not is_repository(repository):
-            call_git("init", "--quiet", "--bare", f"--initial-branch={BRANCH}", str(repository))
+            options = ("--quiet", "--bare", "--template=", f"--initial-branch={BRANCH}")
+            call_git("init", *options, str(repository))
         (repository / "info").mkdir(exist_ok=True)
         (repository / "info" / "exclude").write_text("\n".join(_NOT_SOURCE))
         places = ("-C", str(folder), "--git-dir", str(repository), "--work-tree", str(folder))

@@ -68,7 +68,7 @@ def _make_repository(files: Path, folder: Path) -> str:
     """Commit a copy of the files to a new repository. Return the hash of the commit."""
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", "target")
     shutil.copytree(files, folder, ignore=ignored)
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "init", "--quiet", "--template=", "--initial-branch=main")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "-m", "the first version")
     return git(folder, "rev-parse", "HEAD")

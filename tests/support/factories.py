@@ -129,7 +129,7 @@ def _build_repository(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tupl
     """Cached to be copied: most tests need the same one, and git is one process per step."""
     folder = Path(_repositories().name) / str(len(os.listdir(_repositories().name)))
     folder.mkdir()
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "init", "--quiet", "--template=", "--initial-branch=main")
     return folder, [
         commit_files(folder, dict(files), number) for number, files in enumerate(versions, start=1)
     ]

@@ -1,5 +1,6 @@
 """The HTML of responses as a tree: tests look for elements and their text, not for markup."""
 
+from functools import lru_cache
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -10,7 +11,12 @@ def parse_html(page: Any) -> Tag:
     if isinstance(page, Tag):
         return page
     content = getattr(page, "content", page)
-    text = content.decode() if isinstance(content, bytes) else content
+    return _parse(content.decode() if isinstance(content, bytes) else content)
+
+
+@lru_cache(maxsize=4)
+def _parse(text: str) -> Tag:
+    """Cached, because most tests look for several elements of a page."""
     # This parser adds and moves no element; a part for htmx may begin with the row of a table.
     return BeautifulSoup(text, "html.parser")
 
