@@ -1,6 +1,6 @@
 """Lighthouse on the main screens, and the delay until the page of a live run shows a result.
 
-`make bench-pages` (about 20 minutes). `ARGS=--short` measures one screen once, only to check that
+`make bench-pages` (about 40 minutes). `ARGS=--short` measures one screen once, only to check that
 it works; `ARGS='--only live'` measures the live page alone; `ARGS=--keep` stores the result.
 """
 

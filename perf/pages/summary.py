@@ -37,12 +37,26 @@ def measured(medians: Medians) -> dict[str, float]:
     return worst
 
 
+def list_missed(
+    addresses: Sequence[dict[str, str]], audits: Sequence[dict[str, Any]]
+) -> list[dict[str, str]]:
+    """Return the addresses whose audits miss a target."""
+    missed = {
+        key
+        for key, figures in compute_medians(audits).items()
+        for figure, value in figures.items()
+        if (requirement := _build_requirement(figure)) and not requirement.holds(value)
+    }
+    return [each for each in addresses if (each["name"], each["form"]) in missed]
+
+
 def build_requirements(measured: dict[str, float]) -> dict[str, Requirement | None]:
-    return {key: _build_requirement(key) for key in measured}
+    return {
+        key: _build_requirement(key.partition("_")[2].removesuffix("_worst")) for key in measured
+    }
 
 
-def _build_requirement(key: str) -> Requirement | None:
-    figure = key.partition("_")[2].removesuffix("_worst")
+def _build_requirement(figure: str) -> Requirement | None:
     if figure in SCORES:
         return Requirement(relation=">=", limit=95)
     # Lighthouse rounds nothing: a caret or a late font may cost half a thousandth.

@@ -40,6 +40,16 @@ def test_one_screen_below_its_target_fails(worse):
     assert not _answer([_build_audit("runs", 99), _build_audit("compare", 99, **worse)])["met"]
 
 
+def test_addresses_whose_audits_miss_a_target_are_listed():
+    addresses = [{"name": name, "form": "mobile"} for name in ("runs", "queue", "users")]
+    audits = [
+        _build_audit("runs", 80),
+        _build_audit("queue", 99),
+        _build_audit("users", 99, shift=0.001),
+    ]
+    assert summary.list_missed(addresses, audits) == [addresses[0], addresses[2]]
+
+
 def test_a_missing_program_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PITWALL_TEST_CHROMIUM", "/somewhere/chromium")
