@@ -98,10 +98,10 @@ app.conf.beat_schedule = {
             seconds, f"orchestrator.dispatch.background_tasks.{name}"
         )
         for name, seconds in (
-            ("process_results", 60.0),
+            ("process_results", 120.0),
             ("start_due_work", 30.0),
             ("import_results", 60.0),
-            ("fetch_repositories", 30.0),
+            ("fetch_repositories", 60.0),
             ("prune_results", 120.0),
             ("remove_ended", 300.0),
             ("remove_unused_repositories", 300.0),

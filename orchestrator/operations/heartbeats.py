@@ -13,7 +13,7 @@ from redis import Redis
 from orchestrator.database.redis_server import build_key_name
 
 #: Seconds between two heartbeats of a process.
-EVERY_S = 5.0
+EVERY_S = 10.0
 #: After this time without a heartbeat a process is considered dead.
 LATE_S = 30.0
 #: After this time its last heartbeat is deleted.
