@@ -21,7 +21,7 @@ class Extent:
         return self if pairs is None else replace(self, pairs=pairs)
 
 
-FULL = Extent(pairs=20, warmup_s=2, duration_s=2, idle_s=30)
+FULL = Extent(pairs=20, warmup_s=2, duration_s=2, idle_s=120)
 SHORT = Extent(pairs=2, warmup_s=0, duration_s=1, idle_s=2)
 
 
