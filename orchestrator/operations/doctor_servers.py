@@ -226,7 +226,7 @@ def check_repositories() -> Iterator[Finding]:
         yield build_failure(
             "repositories",
             f"{secrets} addresses contain a password, so these repositories are not fetched",
-            "A worker seals them within a minute; if none does, see the secret key above.",
+            "A worker seals them within five minutes; if none does, see the secret key above.",
         )
     if changed:
         yield build_warning(
