@@ -1,7 +1,7 @@
 """The demo: three commits of a small server, measured and compared through the REST API.
 
-The stack runs already, and its settings are in the environment. Exit status 0 means that the slower
-commit was called slower, and the commit without a change was not.
+The stack runs already, and its settings are in the environment. Exit status 0 means that Pitwall
+reported a regression for the slower commit, and none for the commit without a change.
 """
 
 from __future__ import annotations
@@ -119,11 +119,15 @@ def judge(harmless: str, slower: str, excluded: int) -> None:
     `excluded`: the excluded blocks of the slower commit.
     """
     if harmless == "regressed":
-        raise DemoError("the commit that changes nothing was called slower.")
+        raise DemoError("Pitwall reported a regression for the commit that changes nothing.")
     if slower != "regressed":
         why = f" {excluded} blocks were excluded. {QUIETER}" if excluded else ""
-        raise DemoError(f"the slower commit was called {slower}, not regressed.{why}")
-    print("The slower commit was caught; the one that changes nothing was not.", flush=True)
+        raise DemoError(f"the verdict for the slower commit is {slower}, not regressed.{why}")
+    print(
+        "Pitwall reported a regression for the slower commit, and none for the one that changes "
+        "nothing.",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -154,9 +154,9 @@ def test_a_comparison_is_printed_with_intervals_and_address():
 
 def test_the_demo_passes_only_with_the_expected_verdicts():
     judge("equivalent", "regressed", 0)
-    with pytest.raises(DemoError, match="changes nothing was called slower"):
+    with pytest.raises(DemoError, match="a regression for the commit that changes nothing"):
         judge("regressed", "regressed", 0)
-    with pytest.raises(DemoError, match=r"was called inconclusive, not regressed\.$"):
+    with pytest.raises(DemoError, match=r"is inconclusive, not regressed\.$"):
         judge("equivalent", "inconclusive", 0)
 
 
