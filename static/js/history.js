@@ -7,6 +7,8 @@ import { ViewOptions } from "./history-view-options.js";
 import { formatChange, formatValue } from "./numbers.js";
 
 const REST_MS = 150;
+// Until then the first drawing waits for all lines. Each drawing takes a phone a tenth of a second.
+const FIRST_DRAWING_MS = 1000;
 const config = JSON.parse(document.getElementById("history-config").textContent);
 const lines = config.charts.flatMap((chart) => chart.lines);
 const unitOf = new Map(
@@ -18,6 +20,7 @@ let frame = 0;
 let commitTimer = 0;
 let addressTimer = 0;
 let isRangeStale = false;
+let isDrawn = false;
 
 const view = new ViewOptions(lines, {
   relative: config.relative,
@@ -170,11 +173,15 @@ async function load(line) {
   if (!answer.ok) throw new Error(`${answer.status} for ${line.label}`);
   line.data = decodeHistory(await answer.json());
   view.updateAxis();
-  requestDraw(true);
+  if (isDrawn) requestDraw(true);
 }
 
 async function loadAll() {
-  const results = await Promise.allSettled(lines.map(load));
+  const loaded = Promise.allSettled(lines.map(load));
+  await Promise.race([loaded, new Promise((end) => setTimeout(end, FIRST_DRAWING_MS))]);
+  isDrawn = true;
+  requestDraw(true);
+  const results = await loaded;
   document.getElementById("not-loaded").hidden = results.every(
     ({ status }) => status === "fulfilled",
   );
