@@ -45,9 +45,9 @@ def fetch_now(project: Project) -> None:
 
 
 def wait_for_fetches() -> None:
-    """Wait for the fetches that the thread of a live server has taken."""
+    """Wait for queued and running fetches, which the thread of a live server may have taken."""
     give_up = time.monotonic() + PATIENCE_S
-    while Fetch.objects.exclude(claim=None).exists():
+    while any(fetch.is_going_on for fetch in Fetch.objects.all()):
         assert time.monotonic() < give_up, "the fetch does not end"
         time.sleep(0.05)
 

@@ -5,7 +5,7 @@ The engine of a test has its own queue, so the wake-up messages of the test's pr
 
 from orchestrator.config.celery import app
 
-#: Seconds between two ticks for which tests wait; the others are rare.
+#: Seconds between two ticks that tests wait for.
 TICKS_S = {
     "pump": 2.0,
     "process-results": 8.0,

@@ -1,6 +1,7 @@
 """Networks between real namespaces. Delay, jitter and loss need a kernel with sch_netem."""
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ from tests.agents.support import (
 from tests.support.waiting import wait_until
 
 AVAILABLE, PROBLEM = check_capability()
-#: Prefixes of the interfaces that `tests/support/bridge.py` makes.
-OTHERS = ("pitwall", "pw")
+#: The interfaces that `tests/support/bridge.py` makes.
+OTHERS = re.compile(r"pitwall\d+|pw\d+-.*")
 needs_link = pytest.mark.skipif("rate" not in AVAILABLE, reason=f"no emulated network: {PROBLEM}")
 needs_netem = pytest.mark.skipif("delay" not in AVAILABLE, reason=f"no netem: {PROBLEM}")
 RATE = {"delay_s": 0.0, "jitter_s": 0.0, "loss": 0.0, "rate_bps": 20e6}
@@ -94,7 +95,7 @@ def test_server_and_tool_are_at_the_ends_of_a_link_with_the_rate(host: AgentHost
 
 def list_interfaces() -> list[str]:
     """Return the interfaces of this machine without those of namespace hosts of other tests."""
-    return sorted(each for each in os.listdir("/sys/class/net") if not each.startswith(OTHERS))
+    return sorted(each for each in os.listdir("/sys/class/net") if not OTHERS.fullmatch(each))
 
 
 @needs_link
