@@ -1,5 +1,6 @@
 // Audits pages with Lighthouse. The only argument is JSON: {chromium, flags, cookie, audits}, an audit
 // {name, url, form}. Prints a JSON object for each audit, as soon as it has ended.
+// An audit that fails is repeated after all others.
 import * as launcher from "chrome-launcher";
 import lighthouse, { desktopConfig } from "lighthouse";
 import puppeteer from "puppeteer-core";
@@ -79,5 +80,26 @@ async function auditWithRetries(each, { chromium, flags, cookie }, tries = 3) {
   return auditWithRetries(each, { chromium, flags, cookie }, tries - 1);
 }
 
+// More failures than this have a cause that a repetition does not remove.
+const maxFailures = 5;
+
+/** Print the result of each audit. Return those that failed with every retry. */
+async function printResults(audits, plan) {
+  const failures = [];
+  for (const each of audits) {
+    if (failures.length > maxFailures) throw new Error(`${failures.length} audits failed`);
+    try {
+      console.log(JSON.stringify(await auditWithRetries(each, plan)));
+    } catch (error) {
+      console.error(`failed: ${error.message}`);
+      failures.push(each);
+    }
+  }
+  return failures;
+}
+
+// A machine that is busy for some minutes must not cost the audits of an hour.
 const plan = JSON.parse(process.argv[2]);
-for (const each of plan.audits) console.log(JSON.stringify(await auditWithRetries(each, plan)));
+const postponed = await printResults(plan.audits, plan);
+const failures = await printResults(postponed, plan);
+process.exitCode = failures.length > 0 ? 1 : 0;
