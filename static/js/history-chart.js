@@ -1,7 +1,7 @@
 // One chart of a history: a line for each series with the band of its intervals, and the overlay.
 import { colour, fade, formatTick } from "./charts.js";
 import { visiblePoints } from "./history-data.js";
-import { flagAt, isCut, loadedLines, overlay, verticalLines } from "./history-overlay.js";
+import { flagAt, heightAbove, isCut, loadedLines, overlay, verticalLines } from "./history-overlay.js";
 import { unitFor } from "./numbers.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
@@ -33,7 +33,7 @@ export function historyChart(canvas, config, view) {
       normalized: true,
       maintainAspectRatio: false,
       events: [],
-      layout: { padding: { top: 18 } },
+      layout: { padding: (context) => ({ top: heightAbove(context.chart) }) },
       plugins: {
         legend: { display: false },
         tooltip: { enabled: false },
@@ -45,7 +45,11 @@ export function historyChart(canvas, config, view) {
           bounds: "data",
           ticks: { maxRotation: 0, autoSkipPadding: 14, includeBounds: false, precision: 0 },
         },
-        y: { grace: "4%", title: { display: true }, ticks: { callback: formatTick } },
+        y: {
+          grace: "4%",
+          title: { display: true, text: ({ chart }) => axisTitle(chart) },
+          ticks: { callback: formatTick },
+        },
       },
     },
     plugins: [bands, overlay],
@@ -106,16 +110,16 @@ function update(chart) {
   x.ticks.callback = (rank) => view.nameAt(rank);
   // A small chart has no room for the name, which is its heading.
   const name = view.relative || chart.height < 260 ? "" : config.title;
-  const title = [name, unit].filter(Boolean).join(", ");
-  y.title.text = title;
+  chart.data.own.title = [name, unit].filter(Boolean).join(", ");
   Object.assign(y, axisLimits(chart, first, last));
   chart.data.own.verticalLines = verticalLines(chart);
   chart.update("none");
-  if (isCut(chart)) {
-    // The update has made new options.
-    chart.options.scales.y.title.text = `${title} (axis cut)`;
-    chart.update("none");
-  }
+}
+
+// Chart.js requests it as soon as it knows where the axis begins.
+function axisTitle(chart) {
+  const { title } = chart.data.own;
+  return isCut(chart) ? `${title} (axis cut)` : title;
 }
 
 // A line, and the points of side branches next to it, as datasets of the chart.

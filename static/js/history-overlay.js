@@ -5,6 +5,7 @@ import { lowerBound } from "./history-data.js";
 import { formatChange } from "./numbers.js";
 
 const FLAG = 11;
+const LABEL_ROW = 15;
 // What the label of a change point says about its state.
 const STATES = {
   confirmed: " confirmed",
@@ -70,6 +71,17 @@ export function verticalLines(chart) {
     .sort((a, b) => a.x - b.x);
 }
 
+// How many rows of labels a chart has above its area: a small chart has no room for more than one.
+function countLabelRows(chart) {
+  const { verticalLines = [] } = chart.data.own;
+  return Math.min(verticalLines.length, chart.height < 260 ? 1 : 3);
+}
+
+// The height that flags and labels need above the area of a chart.
+export function heightAbove(chart) {
+  return FLAG + 7 + countLabelRows(chart) * LABEL_ROW;
+}
+
 const factTitle = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
 
 export const overlay = {
@@ -84,22 +96,22 @@ export const overlay = {
     const ink = colours();
     ctx.save();
     ctx.font = `12px ${ink.font}`;
-    const labels = [];
     const visible = (chart.data.own.verticalLines ?? [])
       .map((line) => ({ line, at: x.getPixelForValue(line.x) }))
       .filter(({ at }) => at >= chartArea.left && at <= chartArea.right);
-    for (const { line, at } of visible) {
+    const placed = placeLabels(chart, visible);
+    for (const { line, at, top } of placed) {
       ctx.strokeStyle = line.ink;
       ctx.lineWidth = line.width ?? 1;
       ctx.setLineDash(line.dash);
       ctx.beginPath();
-      ctx.moveTo(at, chartArea.top);
+      ctx.moveTo(at, top ?? chartArea.top);
       ctx.lineTo(at, chartArea.bottom);
       ctx.stroke();
     }
-    // All lines come first: no line crosses the label of another.
-    for (const { line, at } of visible) drawLabel(ctx, line, at, chartArea, labels, ink);
     ctx.setLineDash([]);
+    // All lines come first: no line crosses the label of another.
+    for (const label of placed) if (label.top !== undefined) drawLabel(ctx, label, ink);
     for (const line of loadedLines(config)) drawFoot(chart, line.data, ink);
     for (const flag of flagsOf(chart)) drawFlag(chart, flag, ink);
     if (isCut(chart)) drawCut(chart, ink);
@@ -120,25 +132,29 @@ function drawCut({ ctx, chartArea: { left, bottom } }, ink) {
   ctx.stroke();
 }
 
-// Next to the line if one of three rows has room; otherwise the line has no label.
-function drawLabel(ctx, line, at, area, labels, ink) {
-  const width = ctx.measureText(line.label).width + 8;
-  const left = Math.max(area.left, at + width > area.right ? at - width : at);
-  const row = [0, 1, 2].find(
-    (candidate) =>
-      !labels.some(
-        (other) => other.row === candidate && left < other.right && left + width > other.left,
-      ),
-  );
-  if (row === undefined) return;
-  labels.push({ row, left, right: left + width });
+// Adds the place of its label to each line: above the area, in the first row with room. A line
+// without room has no label.
+function placeLabels(chart, lines) {
+  const { ctx, chartArea: area } = chart;
+  const rows = Array.from({ length: countLabelRows(chart) }, () => []);
+  return lines.map(({ line, at }) => {
+    const width = ctx.measureText(line.label).width + 8;
+    const left = Math.max(area.left, at + width > area.right ? at - width : at);
+    const isFree = (other) => left >= other.left + other.width || left + width <= other.left;
+    const row = rows.findIndex((labels) => labels.every(isFree));
+    if (row < 0) return { line, at };
+    rows[row].push({ left, width });
+    return { line, at, left, width, top: area.top - FLAG - 7 - (row + 1) * LABEL_ROW };
+  });
+}
+
+function drawLabel(ctx, { line, left, width, top }, ink) {
+  ctx.fillStyle = ink.surface;
+  ctx.fillRect(left + 2, top, width - 3, LABEL_ROW);
+  ctx.fillStyle = line.ink;
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
-  // Readable upon the curve, too.
-  ctx.fillStyle = fade(ink.surface, 0.95);
-  ctx.fillRect(left + 2, area.top + 1 + row * 15, width - 3, 15);
-  ctx.fillStyle = line.ink;
-  ctx.fillText(line.label, left + 4, area.top + 2 + row * 15);
+  ctx.fillText(line.label, left + 4, top + 1);
 }
 
 // The flags of all annotations; those that would cover each other are one flag.
