@@ -1,7 +1,14 @@
 // One chart of a history: a line for each series with the band of its intervals, and the overlay.
 import { colour, fade, formatTick } from "./charts.js";
 import { visiblePoints } from "./history-data.js";
-import { flagAt, heightAbove, isCut, loadedLines, overlay, verticalLines } from "./history-overlay.js";
+import {
+  flagAt,
+  heightAbove,
+  isCut,
+  loadedLines,
+  overlay,
+  verticalLines,
+} from "./history-overlay.js";
 import { unitFor } from "./numbers.js";
 
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3]];
