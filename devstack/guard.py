@@ -40,13 +40,13 @@ def main() -> None:
         if line.startswith("="):
             commands = [*commands, json.loads(line[1:])] if line.strip() != "=" else []
         else:
-            note(groups, line.split())
+            apply(groups, line.split())
     end(groups, grace_s=float(sys.argv[1]))
     for argv, environment, folder in reversed(commands):
         run(argv, environment, folder)
 
 
-def note(groups: dict[int, int], words: list[str]) -> None:
+def apply(groups: dict[int, int], words: list[str]) -> None:
     if words[0] == "+":
         groups[int(words[1])] = int(words[2])
     else:

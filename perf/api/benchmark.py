@@ -18,9 +18,9 @@ from django.db import connections
 from perf.api import requests
 from perf.api.dataset import Dataset, make
 from perf.api.long_polls import LIMITS, page_seconds, waiting
-from perf.api.requests import TimedRequests, counting_s
+from perf.api.requests import TimedRequests, measure_counting_s
 from perf.harness.machine import describe_machine
-from perf.harness.report import Requirement, judge_requirements, keep, table
+from perf.harness.report import Requirement, judge_requirements, keep, render_table
 from perf.harness.web_servers import collect_static, serve_bare, serve_web
 
 NAME = "api"
@@ -53,7 +53,7 @@ def main() -> None:
         timings, counted = measure(SHORT if options.short else FULL, Path(name))
     figures = build_report_data(timings, counted)
     answer = judge_requirements(NAME, figures, {key: WANTED.get(key) for key in figures})
-    print(f"\n{text(timings)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    print(f"\n{format_text(timings)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {name: _spread(each) for name, each in timings.items()}
         print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
@@ -81,11 +81,11 @@ def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float
         for number in range(extent.rounds):
             print(f"  round {number + 1} of {extent.rounds}", flush=True)
             timed.round(extent.requests)
-        pages = pages_alone_and_waiting(site.port, dataset, extent)
-    return {**timed.timings_ms, **pages}, counting_s(20 * extent.requests)
+        pages = time_pages(site.port, dataset, extent)
+    return {**timed.timings_ms, **pages}, measure_counting_s(20 * extent.requests)
 
 
-def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:
+def time_pages(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:
     """Measure both in turns, so that other load of the machine affects both."""
     timings: dict[str, list[float]] = {ALONE: [], WAITING: []}
     page_seconds(port, dataset, 8)
@@ -118,14 +118,14 @@ def build_report_data(timings: dict[str, list[float]], counted: float) -> dict[s
     }
 
 
-def text(timings: dict[str, list[float]]) -> str:
+def format_text(timings: dict[str, list[float]]) -> str:
     bare = median(timings[requests.BARE])
     rows = []
     for name, each in timings.items():
         spread = _spread(each)
         times = [f"{spread[key]:.2f}" for key in ("median_ms", "p95_ms")]
         rows.append([name, str(len(each)), *times, f"{median(each) / bare:.1f}"])
-    return table(["in the server", "requests", "median, ms", "95 %, ms", "to bare"], rows)
+    return render_table(["in the server", "requests", "median, ms", "95 %, ms", "to bare"], rows)
 
 
 def _spread(seconds: list[float]) -> dict[str, float]:

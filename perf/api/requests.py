@@ -35,8 +35,8 @@ def make_requests(dataset: Dataset, tag: str) -> Mapping[str, Iterator[Request]]
         SHOW_QUEUED: read(f"/api/v1/runs/{dataset.queued}"),
         AGAIN: read(run, **{"If-None-Match": tag}),
         LIST: read("/api/v1/runs?limit=20"),
-        START: _starts(headers, dataset.shas[0], dataset.shas[1]),
-        REPEAT: _repeats(headers, dataset),
+        START: _iterate_starts(headers, dataset.shas[0], dataset.shas[1]),
+        REPEAT: _iterate_repeats(headers, dataset),
     }
 
 
@@ -78,7 +78,7 @@ class TimedRequests:
         return server.served_s(count)
 
 
-def counting_s(count: int) -> float:
+def measure_counting_s(count: int) -> float:
     """Return the median seconds that counting a request takes."""
     token, seconds = uuid4(), []
     for _ in range(count):
@@ -89,8 +89,8 @@ def counting_s(count: int) -> float:
     return median(seconds)
 
 
-def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterator[Request]:
-    body = _body(baseline, contender)
+def _iterate_starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterator[Request]:
+    body = _build_body(baseline, contender)
     kept = {**headers, "Content-Type": "application/json"}
     while True:
         yield Request(
@@ -101,15 +101,15 @@ def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterat
         )
 
 
-def _repeats(headers: Mapping[str, str], dataset: Dataset) -> Iterator[Request]:
+def _iterate_repeats(headers: Mapping[str, str], dataset: Dataset) -> Iterator[Request]:
     """The first request creates a run; the others get the same run."""
     kept = {**headers, "Content-Type": "application/json", "Idempotency-Key": "the same"}
-    body = _body(dataset.shas[0], dataset.shas[1])
+    body = _build_body(dataset.shas[0], dataset.shas[1])
     yield Request(path="/api/v1/runs", headers=kept, body=body, status=201)
     while True:
         yield Request(path="/api/v1/runs", headers=kept, body=body)
 
 
-def _body(baseline: str, contender: str) -> bytes:
+def _build_body(baseline: str, contender: str) -> bytes:
     wanted = {"baseline": baseline, "contenders": [contender], "hosts": ["here"]}
     return json.dumps({"benchmark": "hello", "rounds": ROUNDS, **wanted}).encode()

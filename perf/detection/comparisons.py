@@ -41,7 +41,7 @@ class Comparisons:
     blocks: float
 
 
-def comparisons(number: int, seed: int) -> list[Comparisons]:
+def measure_grid(number: int, seed: int) -> list[Comparisons]:
     """Return the grid of noises and effects, `number` comparisons each, and more at the margin."""
     rng = np.random.default_rng([seed, 9])
     return [

@@ -15,7 +15,7 @@ from orchestrator.stats.contests import ContestEntry, ContestTrial, change_in_co
 from orchestrator.stats.estimates import Estimate, MeanEstimate, change_against, estimate
 from orchestrator.stats.ranks import Ranking, compute_ranking
 from perf.detection.evaluation import Extent
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 SERVERS, FASTER = 46, 0.05
 #: Noise of a trial, number of blocks.
@@ -179,7 +179,7 @@ def _get_bounds(one: Estimate | None) -> tuple[float, float]:
     return one.low, one.high
 
 
-def measured(data: Contests) -> dict[str, float]:
+def get_measured(data: Contests) -> dict[str, float]:
     """Return the measured values with the keys of WANTED."""
     after_15 = next(each for each in data.boards if each.blocks == 15)
     return {
@@ -193,14 +193,14 @@ def measured(data: Contests) -> dict[str, float]:
     }
 
 
-def details(data: Contests) -> dict[str, Any]:
+def list_details(data: Contests) -> dict[str, Any]:
     return {
         "boards": [asdict(each) for each in data.boards],
         "intervals": asdict(data.intervals),
     }
 
 
-def text(data: Contests) -> str:
+def format_text(data: Contests) -> str:
     """Return the tables for people."""
     rows = [
         (
@@ -218,7 +218,7 @@ def text(data: Contests) -> str:
     )
     intervals = data.intervals
     return (
-        f"{table(head, rows)}\n\nOf {RUNS} runs of {ROUNDS} rounds, the paired interval of a "
-        f"change has {intervals.ratio:.2f} of the width of the unpaired one. They contain the "
+        f"{render_table(head, rows)}\n\nOf {RUNS} runs of {ROUNDS} rounds, the paired interval of "
+        f"a change has {intervals.ratio:.2f} of the width of the unpaired one. They contain the "
         f"change in {intervals.covered[0]:.1%} and {intervals.covered[1]:.1%}."
     )

@@ -43,18 +43,18 @@ class Detector:
     find: Callable[[Sequence[Series]], Detection]
 
 
-def detectors() -> list[Detector]:
+def list_detectors() -> list[Detector]:
     """Return Pitwall's detector and then the alternatives. Otava is installed if it is missing."""
     python = build_alternatives_venv(RIVALS) / "python"
     return [
-        Detector("Pitwall", _pitwall),
-        Detector(f"Otava {otava_version()}", lambda many: _otava(python, many)),
-        Detector("t-test, Perfherder", _build_timed_run(_perfherder)),
-        Detector("5 % to the previous", _build_timed_run(_threshold)),
+        Detector("Pitwall", _detect_with_pitwall),
+        Detector(f"Otava {read_otava_version()}", lambda many: _detect_with_otava(python, many)),
+        Detector("t-test, Perfherder", _build_timed_run(_detect_with_perfherder)),
+        Detector("5 % to the previous", _build_timed_run(_detect_with_threshold)),
     ]
 
 
-def otava_version() -> str:
+def read_otava_version() -> str:
     return read_version(OTAVA, RIVALS)
 
 
@@ -70,7 +70,7 @@ def _build_timed_run(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Ser
     return run
 
 
-def _pitwall(many: Sequence[Series]) -> Detection:
+def _detect_with_pitwall(many: Sequence[Series]) -> Detection:
     detection = Detection([], [], [])
     for values in many:
         began = time.process_time()
@@ -81,7 +81,7 @@ def _pitwall(many: Sequence[Series]) -> Detection:
     return detection
 
 
-def _otava(python: Path, many: Sequence[Series]) -> Detection:
+def _detect_with_otava(python: Path, many: Sequence[Series]) -> Detection:
     """Use one separate process for all series, so that its imports are not counted."""
     done = subprocess.run(
         [python, WORKER],
@@ -94,18 +94,18 @@ def _otava(python: Path, many: Sequence[Series]) -> Detection:
     return Detection(answer["alarms"], answer["alarms"], answer["seconds"])
 
 
-def _perfherder(values: Series) -> Alarms:
+def _detect_with_perfherder(values: Series) -> Alarms:
     """Return indices whose t exceeds T and both neighbours' t; near values have more weight."""
     series = np.asarray(values, dtype=np.float64)
     places = range(BEFORE_LEAST, series.size - AFTER + 1)
     t = np.zeros(series.size + 1)
     for at in places:
-        t[at] = _t(series[max(0, at - BEFORE_MOST) : at][::-1], series[at : at + AFTER])
+        t[at] = _compute_t(series[max(0, at - BEFORE_MOST) : at][::-1], series[at : at + AFTER])
     return [at for at in places if t[at] > T and t[at] >= t[at - 1] and t[at] > t[at + 1]]
 
 
-def _t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    (mean_0, error_0), (mean_1, error_1) = _weighted(before), _weighted(after)
+def _compute_t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    (mean_0, error_0), (mean_1, error_1) = _weigh(before), _weigh(after)
     error = np.sqrt(error_0 + error_1)
     difference = abs(mean_1 - mean_0)
     if error == 0:
@@ -113,7 +113,7 @@ def _t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     return float(difference / error)
 
 
-def _weighted(values: NDArray[np.float64]) -> tuple[float, float]:
+def _weigh(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and squared standard error, with weights that fall linearly with the distance."""
     n = values.size
     weights = np.arange(n, 0, -1) / n
@@ -122,7 +122,7 @@ def _weighted(values: NDArray[np.float64]) -> tuple[float, float]:
     return mean, variance / n
 
 
-def _threshold(values: Series) -> Alarms:
+def _detect_with_threshold(values: Series) -> Alarms:
     series = np.asarray(values, dtype=np.float64)
     moved = np.abs(series[1:] / series[:-1] - 1) > THRESHOLD
     return [int(at) + 1 for at in np.flatnonzero(moved)]

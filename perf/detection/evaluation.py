@@ -9,9 +9,9 @@ from statistics import median
 import numpy as np
 
 from perf.detection.detectors import Alarms, Detection, Detector
-from perf.detection.labelled import labelled
+from perf.detection.labelled import load_labelled
 from perf.detection.scores import TOLERANCE, Score, compute_score
-from perf.detection.synthetic import Labelled, one_step, planted, quiet
+from perf.detection.synthetic import Labelled, make_planted, make_quiet, make_step
 
 #: For the series that measure the delay: noise, size of the step.
 NOISE, STEP = 0.02, 0.05
@@ -88,15 +88,15 @@ class Evaluation:
 
     def __init__(self, extent: Extent, seed: int) -> None:
         rngs = [np.random.default_rng([seed, kind]) for kind in range(4)]
-        self._made = [planted(rngs[0], number) for number in range(extent.planted)]
-        self._quiet = [quiet(rngs[1], number) for number in range(extent.quiet)]
+        self._made = [make_planted(rngs[0], number) for number in range(extent.planted)]
+        self._quiet = [make_quiet(rngs[1], number) for number in range(extent.quiet)]
         self._steps = [
-            one_step(rngs[2], noise=NOISE, step=STEP, after=WATCHED) for _ in range(extent.steps)
+            make_step(rngs[2], noise=NOISE, step=STEP, after=WATCHED) for _ in range(extent.steps)
         ]
         self._long = [
             (100 * np.exp(rngs[3].normal(0, NOISE, LONG))).tolist() for _ in range(extent.timed)
         ]
-        self._real = labelled()
+        self._real = load_labelled()
 
     def results(self, detector: Detector) -> tuple[Result, Result]:
         """Return the results of all alarms, and of the certain ones."""

@@ -10,7 +10,7 @@ from perf.detection.synthetic import Labelled
 FILE = Path(__file__).with_name("labelled.json")
 
 
-def labelled() -> list[Labelled]:
+def load_labelled() -> list[Labelled]:
     return [
         Labelled(each["name"], each["values"], tuple(each["changes"]), each["lower_is_better"])
         for each in json.loads(FILE.read_text())["series"]

@@ -9,8 +9,8 @@ from typing import Any
 from perf.detection import contests, run_summary, summary, watching
 from perf.detection.build_noise import measure_build_errors
 from perf.detection.capacity import measure_capacity_errors
-from perf.detection.comparisons import comparisons
-from perf.detection.detectors import detectors, otava_version
+from perf.detection.comparisons import measure_grid
+from perf.detection.detectors import list_detectors, read_otava_version
 from perf.detection.error_rates import measure_error_rates
 from perf.detection.evaluation import Evaluation, Extent
 from perf.detection.false_claims import measure_false_claims
@@ -40,14 +40,14 @@ class Part:
 def _measure_changes(extent: Extent, seed: int) -> PartResult:
     evaluation = Evaluation(extent, seed)
     results = {}
-    for detector in detectors():
+    for detector in list_detectors():
         print(f"  {detector.title}", flush=True)
         every, sure = evaluation.results(detector)
         results[detector.title] = every
         if detector.title == summary.PITWALL:
             results[summary.ALERTS] = sure
     print("  comparisons", flush=True)
-    single = comparisons(extent.comparisons, seed)
+    single = measure_grid(extent.comparisons, seed)
     print("  needed blocks", flush=True)
     needed = measure_needed_blocks(extent.inconclusive, seed)
     print("  false claims by order and run", flush=True)
@@ -65,27 +65,27 @@ def _measure_changes(extent: Extent, seed: int) -> PartResult:
         results, single, needed, claims, errors, power, builds, saturation, capacity
     )
     return PartResult(
-        measured=summary.measured(data),
-        details={"apache-otava": otava_version(), **summary.details(data)},
-        text=summary.text(data),
+        measured=summary.get_measured(data),
+        details={"apache-otava": read_otava_version(), **summary.list_details(data)},
+        text=summary.format_text(data),
     )
 
 
 def _measure_watching(extent: Extent, seed: int) -> PartResult:
     data = watching.measure_watching(extent, seed)
     return PartResult(
-        measured=watching.measured(data),
-        details=watching.details(data),
-        text=watching.text(data),
+        measured=watching.get_measured(data),
+        details=watching.list_details(data),
+        text=watching.format_text(data),
     )
 
 
 def _measure_contests(extent: Extent, seed: int) -> PartResult:
     data = contests.measure_contests(extent, seed)
     return PartResult(
-        measured=contests.measured(data),
-        details=contests.details(data),
-        text=contests.text(data),
+        measured=contests.get_measured(data),
+        details=contests.list_details(data),
+        text=contests.format_text(data),
     )
 
 

@@ -21,7 +21,7 @@ _DISTURBANCES: Sequence[Mapping[str, float]] = (
 BUILD_NOISES = (0.005, 0.01, 0.02)
 
 
-def _quiet(noise: float) -> Variation:
+def _vary(noise: float) -> Variation:
     return Variation(noise=noise)
 
 
@@ -31,16 +31,14 @@ def _plant(size: float, cases: int = 1) -> PlantedChange:
 
 #: Runs of a commit against itself.
 UNCHANGED: Mapping[str, Sequence[Scenario]] = {
-    "sizes": [
-        Scenario(variation=_quiet(noise), cases=cases) for cases in CASES for noise in NOISES
-    ],
+    "sizes": [Scenario(variation=_vary(noise), cases=cases) for cases in CASES for noise in NOISES],
     "metrics": [
-        Scenario(variation=_quiet(noise), metrics=metrics)
+        Scenario(variation=_vary(noise), metrics=metrics)
         for metrics in ("1", "3+5", "8")
         for noise in (0.02, 0.06)
     ],
     "endings": [
-        Scenario(variation=_quiet(noise), ending=ending)
+        Scenario(variation=_vary(noise), ending=ending)
         for ending in ("rounds", "screened")
         for noise in (0.02, 0.06)
     ],
@@ -59,7 +57,7 @@ UNCHANGED: Mapping[str, Sequence[Scenario]] = {
 CHANGED: Mapping[str, Sequence[Scenario]] = {
     "margin": [
         Scenario(
-            variation=_quiet(noise),
+            variation=_vary(noise),
             cases=1,
             metrics="1",
             change=_plant(sign * MARGIN),
@@ -71,30 +69,30 @@ CHANGED: Mapping[str, Sequence[Scenario]] = {
         for noise in (0.01, 0.015, 0.02, 0.03)
     ],
     "one of 20": [
-        Scenario(variation=_quiet(noise), change=_plant(size))
+        Scenario(variation=_vary(noise), change=_plant(size))
         for size in (MARGIN, 0.05, 0.10)
         for noise in NOISES
     ],
-    "one of 20, better": [Scenario(variation=_quiet(_TYPICAL), change=_plant(-0.05))],
+    "one of 20, better": [Scenario(variation=_vary(_TYPICAL), change=_plant(-0.05))],
     "one of 20, endings": [
-        Scenario(variation=_quiet(noise), ending=ending, change=_plant(0.05))
+        Scenario(variation=_vary(noise), ending=ending, change=_plant(0.05))
         for ending in ("rounds", "screened")
         for noise in (0.02, 0.04)
     ],
     "one of 20, one of 3 metrics": [
         Scenario(
-            variation=_quiet(noise),
+            variation=_vary(noise),
             change=PlantedChange(size=0.05, cases=1, first_metric_only=True),
         )
         for noise in (0.02, 0.04)
     ],
     "one of 1 and of 60": [
-        Scenario(variation=_quiet(noise), cases=cases, change=_plant(0.05))
+        Scenario(variation=_vary(noise), cases=cases, change=_plant(0.05))
         for cases in (1, 60)
         for noise in NOISES
     ],
     "five of 20": [
-        Scenario(variation=_quiet(noise), ending=ending, change=_plant(0.05, cases=5))
+        Scenario(variation=_vary(noise), ending=ending, change=_plant(0.05, cases=5))
         for ending in ("rounds", "decided")
         for noise in (0.03, 0.05)
     ],

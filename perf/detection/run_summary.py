@@ -11,7 +11,7 @@ from typing import Any
 from perf.detection.alternatives import ALTERNATIVES
 from perf.detection.run_rates import ClaimRates, RunRates, Scenario, measure_rates
 from perf.detection.run_scenarios import CHANGED, UNCHANGED
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 #: Runs a day, for the number of false claims that a team would see.
 RUNS_A_DAY = 40
@@ -91,7 +91,7 @@ def summarise_runs(data: RunMeasurements) -> dict[str, float]:
     several = [each for each in data.changed if each.group == "five of 20"]
     of_margin = [each for each in data.changed if each.group == "margin"]
     return {
-        "runs_without_a_change_that_claim_one": _max_false(known),
+        "runs_without_a_change_that_claim_one": _find_max_false(known),
         "runs_of_20_cases_without_a_change_that_are_headlined_as_changed": max(
             each.rates.headlined for each in large
         ),
@@ -101,14 +101,14 @@ def summarise_runs(data: RunMeasurements) -> dict[str, float]:
         "runs_without_a_change_that_label_one_for_information": max(
             each.rates.labelled for each in known
         ),
-        "runs_with_other_builds_that_claim_a_change": _max_false(data.unchanged, "builds"),
-        "sides_of_separate_runs_that_claim_a_change": _max_false(data.unchanged, "runs"),
+        "runs_with_other_builds_that_claim_a_change": _find_max_false(data.unchanged, "builds"),
+        "sides_of_separate_runs_that_claim_a_change": _find_max_false(data.unchanged, "runs"),
         "runs_that_call_the_margin_unimportant": fmean(
             each.rates.unimportant or 0.0
             for each in of_margin
             if each.scenario.variation.noise <= _SMALL_NOISE
         ),
-        "runs_with_a_changed_case_that_claim_another": _max_false(data.changed),
+        "runs_with_a_changed_case_that_claim_another": _find_max_false(data.changed),
         "intervals_that_contain_the_change": _find_smallest(
             each.rates.covered for each in chain(known, data.changed)
         ),
@@ -121,16 +121,16 @@ def summarise_runs(data: RunMeasurements) -> dict[str, float]:
         ),
         "cases_found_with_5_percent_at_2_percent_noise": _find_power(data, 0.02),
         "cases_found_with_5_percent_at_4_percent_noise": _find_power(data, 0.04),
-        "runs_without_a_change_that_t_tests_claim": _max_alternative(usual, "t-tests"),
-        "runs_without_a_change_that_pinpoint_claims": _max_alternative(usual, "as Pinpoint"),
+        "runs_without_a_change_that_t_tests_claim": _find_max_alternative(usual, "t-tests"),
+        "runs_without_a_change_that_pinpoint_claims": _find_max_alternative(usual, "as Pinpoint"),
     }
 
 
-def _max_false(results: Iterable[ScenarioResult], group: str = "") -> float:
+def _find_max_false(results: Iterable[ScenarioResult], group: str = "") -> float:
     return max(each.rates.claims.false_claims for each in results if group in ("", each.group))
 
 
-def _max_alternative(results: Iterable[ScenarioResult], name: str) -> float:
+def _find_max_alternative(results: Iterable[ScenarioResult], name: str) -> float:
     return max(
         each.rates.alternatives[name].false_claims for each in results if each.rates.alternatives
     )
@@ -206,7 +206,7 @@ def _format_unchanged(results: Sequence[ScenarioResult]) -> str:
         )
         for each in results
     ]
-    return table(head, rows)
+    return render_table(head, rows)
 
 
 def _format_changed(results: Sequence[ScenarioResult]) -> str:
@@ -241,7 +241,7 @@ def _format_changed(results: Sequence[ScenarioResult]) -> str:
         )
         for each in results
     ]
-    return table(head, rows)
+    return render_table(head, rows)
 
 
 def _describe(scenario: Scenario) -> str:

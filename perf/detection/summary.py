@@ -17,7 +17,7 @@ from perf.detection.needed_blocks import FACTOR, NeededBlockErrors
 from perf.detection.power import Power
 from perf.detection.saturation import SaturationErrors
 from perf.detection.scores import TOLERANCE, Score
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 PITWALL, ALERTS, OTAVA = "Pitwall", "Pitwall, alerts alone", "Otava"
 IN_TIME = CONFIRMING + MORE
@@ -76,7 +76,7 @@ class Measurements:
     capacity: Sequence[CapacityErrors]
 
 
-def measured(data: Measurements) -> dict[str, float]:
+def get_measured(data: Measurements) -> dict[str, float]:
     """Return the measured values with the keys of WANTED."""
     ours, alerts = data.results[PITWALL], data.results[ALERTS]
     otava = next(each for title, each in data.results.items() if title.startswith(OTAVA))
@@ -86,11 +86,11 @@ def measured(data: Measurements) -> dict[str, float]:
         "step_of_5_percent_found_in_time": ours.compute_detected_share(IN_TIME),
         "step_of_5_percent_alerted_in_time": alerts.compute_detected_share(IN_TIME),
         "made_f1": ours.made.f1,
-        "made_f1_to_otava": _ratio(ours.made, otava.made),
-        "made_f1_of_alerts_to_otava": _ratio(alerts.made, otava.made),
+        "made_f1_to_otava": _compute_ratio(ours.made, otava.made),
+        "made_f1_of_alerts_to_otava": _compute_ratio(alerts.made, otava.made),
         "real_f1": ours.real.f1,
-        "real_f1_to_otava": _ratio(ours.real, otava.real),
-        "real_f1_of_alerts_to_otava": _ratio(alerts.real, otava.real),
+        "real_f1_to_otava": _compute_ratio(ours.real, otava.real),
+        "real_f1_of_alerts_to_otava": _compute_ratio(alerts.real, otava.real),
         "time_of_1000_points_to_otava": ours.ms_per_1000 / otava.ms_per_1000,
         "comparisons_that_see_a_change_without_one": max(
             each.changed for each in data.comparisons if each.effect == 0
@@ -144,21 +144,26 @@ def measured(data: Measurements) -> dict[str, float]:
     }
 
 
-def text(data: Measurements) -> str:
+def format_text(data: Measurements) -> str:
     """Return the tables for people."""
-    parts = [_scores(data), _alarms(data), _comparisons(data.comparisons), _needed(data.needed)]
-    parts += [_order_claims(data.claims.orders), _run_claims(data.claims.runs)]
-    parts += [_errors(data.errors), _power(data.power)]
+    parts = [
+        _format_scores(data),
+        _format_alarms(data),
+        _format_comparisons(data.comparisons),
+        _format_needed(data.needed),
+    ]
+    parts += [_format_order_claims(data.claims.orders), _run_claims(data.claims.runs)]
+    parts += [_format_errors(data.errors), _format_power(data.power)]
     parts += [
         _build_claims("False claims by the build", data.builds.claims),
         _build_claims("With the noise of a calibration", data.builds.calibrated),
-        _bisections(data.builds.bisections),
+        _format_bisections(data.builds.bisections),
     ]
-    parts += [_saturation(data.saturation), _capacity(data.capacity)]
+    parts += [_format_saturation(data.saturation), _format_capacity(data.capacity)]
     return "\n\n".join(parts)
 
 
-def _saturation(measured: Sequence[SaturationErrors]) -> str:
+def _format_saturation(measured: Sequence[SaturationErrors]) -> str:
     rows = [
         (
             f"{each.change:+.0%}",
@@ -168,10 +173,10 @@ def _saturation(measured: Sequence[SaturationErrors]) -> str:
         for each in measured
     ]
     head = ("Near saturation", "blocks lost", "without them", "with them", "with cut values")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _capacity(measured: Sequence[CapacityErrors]) -> str:
+def _format_capacity(measured: Sequence[CapacityErrors]) -> str:
     rows = [
         (
             f"slope {each.slope:.0%}",
@@ -185,14 +190,14 @@ def _capacity(measured: Sequence[CapacityErrors]) -> str:
         for each in measured
     ]
     head = ("Capacity", "bias", "error", "covered", "interval", "converged", "probes")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def details(data: Measurements) -> dict[str, Any]:
+def list_details(data: Measurements) -> dict[str, Any]:
     """Return the underlying values, for the file of results."""
     return {
         "tolerance_points": TOLERANCE,
-        "detectors": {title: _detail(each) for title, each in data.results.items()},
+        "detectors": {title: _describe(each) for title, each in data.results.items()},
         "comparisons": [asdict(each) for each in data.comparisons],
         "needed_blocks": [asdict(each) for each in data.needed],
         "false_claims": {
@@ -218,14 +223,14 @@ def details(data: Measurements) -> dict[str, Any]:
     }
 
 
-def _ratio(ours: Score, theirs: Score) -> float:
+def _compute_ratio(ours: Score, theirs: Score) -> float:
     return ours.f1 / max(theirs.f1, 1e-9)
 
 
-def _detail(result: Result) -> dict[str, Any]:
+def _describe(result: Result) -> dict[str, Any]:
     return {
-        "made": {**asdict(result.made), **_shares(result.made)},
-        "real": {**asdict(result.real), **_shares(result.real)},
+        "made": {**asdict(result.made), **_round_shares(result.made)},
+        "real": {**asdict(result.real), **_round_shares(result.real)},
         "false_histories": round(result.false_histories, 4),
         "false_alarms_per_1000": round(result.false_alarms_per_1000, 3),
         "found_within_points": {
@@ -236,7 +241,7 @@ def _detail(result: Result) -> dict[str, Any]:
     }
 
 
-def _shares(score: Score) -> dict[str, float]:
+def _round_shares(score: Score) -> dict[str, float]:
     return {
         "precision": round(score.precision, 4),
         "recall": round(score.recall, 4),
@@ -244,20 +249,23 @@ def _shares(score: Score) -> dict[str, float]:
     }
 
 
-def _scores(data: Measurements) -> str:
+def _format_scores(data: Measurements) -> str:
     rows = [
-        (title, *(f"{share:.3f}" for score in (each.made, each.real) for share in _three(score)))
+        (
+            title,
+            *(f"{share:.3f}" for score in (each.made, each.real) for share in _list_shares(score)),
+        )
         for title, each in data.results.items()
     ]
     head = ("Changes found", "made: precision", "recall", "F1", "real: precision", "recall", "F1")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _three(score: Score) -> tuple[float, float, float]:
+def _list_shares(score: Score) -> tuple[float, float, float]:
     return score.precision, score.recall, score.f1
 
 
-def _alarms(data: Measurements) -> str:
+def _format_alarms(data: Measurements) -> str:
     rows = [
         (
             title,
@@ -273,10 +281,10 @@ def _alarms(data: Measurements) -> str:
         for title, each in data.results.items()
     ]
     within = (f"5 % found in {CONFIRMING}", f"in {IN_TIME}", "points")
-    return table(("", "false histories", "alarms/1,000", *within, "ms/1,000"), rows)
+    return render_table(("", "false histories", "alarms/1,000", *within, "ms/1,000"), rows)
 
 
-def _comparisons(comparisons: Sequence[Comparisons]) -> str:
+def _format_comparisons(comparisons: Sequence[Comparisons]) -> str:
     rows = [
         (
             f"noise {100 * each.noise:.0f} %, change +{100 * each.effect:.0f} %",
@@ -294,10 +302,10 @@ def _comparisons(comparisons: Sequence[Comparisons]) -> str:
         for each in comparisons
     ]
     head = ("Comparisons", "regressed", "any change", "equivalent", "inconclusive", "blocks")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _needed(many: Sequence[NeededBlockErrors]) -> str:
+def _format_needed(many: Sequence[NeededBlockErrors]) -> str:
     rows = [
         (
             str(each.present),
@@ -324,10 +332,10 @@ def _needed(many: Sequence[NeededBlockErrors]) -> str:
         "decided with them",
         "out of reach",
     )
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _order_claims(many: Sequence[OrderClaims]) -> str:
+def _format_order_claims(many: Sequence[OrderClaims]) -> str:
     rows = [
         (
             f"noise {each.noise:.1%}, order effect +{each.effect:.0%}",
@@ -336,7 +344,7 @@ def _order_claims(many: Sequence[OrderClaims]) -> str:
         for each in many
     ]
     head = ("False claims by the order", "balanced", "random, not analysed", "effect in interval")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
 def _run_claims(many: Sequence[RunClaims]) -> str:
@@ -348,18 +356,18 @@ def _run_claims(many: Sequence[RunClaims]) -> str:
         )
         for each in many
     ]
-    return table(("False claims by the run", "regressed or improved", "not confirmed"), rows)
+    return render_table(("False claims by the run", "regressed or improved", "not confirmed"), rows)
 
 
-def _errors(errors: ErrorRates) -> str:
+def _format_errors(errors: ErrorRates) -> str:
     rows = [
         (steps, f"{share:.1%}", f"{errors.proven[steps]:.1%}")
         for steps, share in errors.claimed.items()
     ]
-    return table((f"{RERUNS} further runs", "false change", "margin unimportant"), rows)
+    return render_table((f"{RERUNS} further runs", "false change", "margin unimportant"), rows)
 
 
-def _power(power: Power) -> str:
+def _format_power(power: Power) -> str:
     families = sorted({family for _, _, family in power.reported})
     rows = [
         (
@@ -370,7 +378,7 @@ def _power(power: Power) -> str:
     ]
     head = ("Detectable changes reported", *(f"one of {family}" for family in families))
     calibrated = f"{power.assured:.1%} of calibrations promise no more than is true"
-    return f"{table(head, rows)}\n{calibrated}; on average {power.average:.1%} are reported"
+    return f"{render_table(head, rows)}\n{calibrated}; on average {power.average:.1%} are reported"
 
 
 def _build_claims(title: str, many: Sequence[BuildClaims]) -> str:
@@ -382,10 +390,10 @@ def _build_claims(title: str, many: Sequence[BuildClaims]) -> str:
         )
         for each in many
     ]
-    return table((title, "regressed or improved", "5 % found"), rows)
+    return render_table((title, "regressed or improved", "5 % found"), rows)
 
 
-def _bisections(many: Sequence[Bisections]) -> str:
+def _format_bisections(many: Sequence[Bisections]) -> str:
     rows = [
         (
             f"between builds {each.between:.1%}, {each.builds} a step",
@@ -397,4 +405,4 @@ def _bisections(many: Sequence[Bisections]) -> str:
         )
         for each in many
     ]
-    return table(("Bisections", "wrong", "no commit", "steps", "blocks", "builds"), rows)
+    return render_table(("Bisections", "wrong", "no commit", "steps", "blocks", "builds"), rows)

@@ -30,23 +30,23 @@ class Labelled:
     lower_is_better: bool = True
 
 
-def planted(rng: np.random.Generator, number: int) -> Labelled:
+def make_planted(rng: np.random.Generator, number: int) -> Labelled:
     """Return 100 to 300 points with none to four steps of 2 to 20 %, up or down."""
     n = int(rng.integers(100, 301))
-    places = _places(rng, n, int(rng.integers(0, 5)))
-    log = background(rng, n)
+    places = _choose_places(rng, n, int(rng.integers(0, 5)))
+    log = make_background(rng, n)
     for place in places:
         log[place:] += rng.choice([-1, 1]) * np.log1p(rng.choice(STEPS))
     return Labelled(f"made {number}", (100 * np.exp(log)).tolist(), tuple(places))
 
 
-def quiet(rng: np.random.Generator, number: int) -> Labelled:
+def make_quiet(rng: np.random.Generator, number: int) -> Labelled:
     """Return a history of 50 to 500 commits without a change."""
     n = int(rng.integers(50, 501))
-    return Labelled(f"A/A {number}", (100 * np.exp(background(rng, n))).tolist(), ())
+    return Labelled(f"A/A {number}", (100 * np.exp(make_background(rng, n))).tolist(), ())
 
 
-def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int) -> Labelled:
+def make_step(rng: np.random.Generator, *, noise: float, step: float, after: int) -> Labelled:
     """Return white noise of 50 to 150 points, then a step up with `after` points."""
     before = int(rng.integers(50, 151))
     log = rng.normal(0, noise, before + after)
@@ -54,10 +54,10 @@ def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int)
     return Labelled("step", (100 * np.exp(log)).tolist(), (before,))
 
 
-def background(rng: np.random.Generator, n: int) -> Floats:
+def make_background(rng: np.random.Generator, n: int) -> Floats:
     """Return logs without a step: noise of 1 to 10 %, half with outliers, half drifting."""
     noise = float(rng.choice(NOISES))
-    log = _correlated(rng, n, float(rng.choice(CORRELATIONS))) * noise
+    log = _correlate(rng, n, float(rng.choice(CORRELATIONS))) * noise
     if rng.random() < 0.5:
         spikes = rng.random(n) < OUTLIERS
         sizes = rng.uniform(SPIKE_FROM, SPIKE_TO, n) * rng.choice([-1, 1], n) * noise
@@ -67,7 +67,7 @@ def background(rng: np.random.Generator, n: int) -> Floats:
     return log
 
 
-def _correlated(rng: np.random.Generator, n: int, correlation: float) -> Floats:
+def _correlate(rng: np.random.Generator, n: int, correlation: float) -> Floats:
     """Return first-order autoregressive noise with standard deviation 1."""
     fresh = rng.normal(0, np.sqrt(1 - correlation**2), n)
     noise = np.empty(n)
@@ -77,7 +77,7 @@ def _correlated(rng: np.random.Generator, n: int, correlation: float) -> Floats:
     return noise
 
 
-def _places(rng: np.random.Generator, n: int, count: int) -> list[int]:
+def _choose_places(rng: np.random.Generator, n: int, count: int) -> list[int]:
     """Return `count` indices, each at least APART from the others and from both ends."""
     room = n - (count + 1) * APART
     cuts = np.sort(rng.integers(0, room + 1, count))

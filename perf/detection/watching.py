@@ -18,7 +18,7 @@ from perf.detection.culprits import Culprits, measure_culprits
 from perf.detection.evaluation import Extent
 from perf.detection.golden_runs import DRIFT, IN_TIME, GoldenRuns, measure_golden_runs
 from perf.detection.precision import FalseAlarms, measure_false_alarms
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 WANTED: dict[str, Requirement | None] = {
     "quarantines_of_an_unchanged_host_in_10_years": Requirement(relation="<=", limit=1),
@@ -56,7 +56,7 @@ def measure_watching(extent: Extent, seed: int) -> Watching:
     )
 
 
-def measured(data: Watching) -> dict[str, float]:
+def get_measured(data: Watching) -> dict[str, float]:
     """Return the measured values with the keys of WANTED."""
     alone = data.culprits[0]
     grid = data.confirmations.grid
@@ -95,7 +95,7 @@ def measured(data: Watching) -> dict[str, float]:
     }
 
 
-def details(data: Watching) -> dict[str, Any]:
+def list_details(data: Watching) -> dict[str, Any]:
     return {
         "golden_runs": [asdict(each) for each in data.golden],
         "confirmations": [asdict(each) for each in data.confirmations.grid],
@@ -105,18 +105,21 @@ def details(data: Watching) -> dict[str, Any]:
     }
 
 
-def text(data: Watching) -> str:
+def format_text(data: Watching) -> str:
     """Return the tables for people."""
     many = f"{data.confirmations.any_confirmed:.1%} are called real by one of {EARLIER_RUNS} runs"
-    parts = [_golden(data.golden), f"{_confirmations(data.confirmations.grid)}\n{many}"]
-    return "\n\n".join([*parts, _culprits(data.culprits), _unequal(data.unequal)])
+    parts = [
+        _format_golden(data.golden),
+        f"{_format_confirmations(data.confirmations.grid)}\n{many}",
+    ]
+    return "\n\n".join([*parts, _format_culprits(data.culprits), _format_unequal(data.unequal)])
 
 
 def _count_real(each: Confirmations) -> float:
     return each.shares[Confirmation.CONFIRMED] + each.shares[Confirmation.SMALL]
 
 
-def _golden(many: Sequence[GoldenRuns]) -> str:
+def _format_golden(many: Sequence[GoldenRuns]) -> str:
     rows = [
         (
             f"noise {each.noise:.1%}",
@@ -129,10 +132,10 @@ def _golden(many: Sequence[GoldenRuns]) -> str:
     ]
     drift = f"drift of {DRIFT:.1%} a run reported in {IN_TIME}"
     head = ("Golden runs, 10 years", "quarantines", "slow drifts", drift, "from the first run")
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _confirmations(many: Sequence[Confirmations]) -> str:
+def _format_confirmations(many: Sequence[Confirmations]) -> str:
     rows = [
         (
             f"noise {each.noise:.0%}, margin {each.margin:.0%}, "
@@ -141,10 +144,10 @@ def _confirmations(many: Sequence[Confirmations]) -> str:
         )
         for each in many
     ]
-    return table(("Confirmation runs", *map(str, Confirmation)), rows)
+    return render_table(("Confirmation runs", *map(str, Confirmation)), rows)
 
 
-def _culprits(many: Sequence[Culprits]) -> str:
+def _format_culprits(many: Sequence[Culprits]) -> str:
     rows = [
         (
             f"first of two has {each.share:.0%}" if each.share < 1 else "one culprit",
@@ -162,9 +165,9 @@ def _culprits(many: Sequence[Culprits]) -> str:
         "some of the effect",
         "steps",
     )
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _unequal(many: Mapping[str, FalseAlarms]) -> str:
+def _format_unequal(many: Mapping[str, FalseAlarms]) -> str:
     rows = [(kind, f"{each.candidates:.1%}", f"{each.alerts:.1%}") for kind, each in many.items()]
-    return table(("Points of unequal precision", "false candidates", "false alerts"), rows)
+    return render_table(("Points of unequal precision", "false candidates", "false alerts"), rows)

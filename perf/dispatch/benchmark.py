@@ -20,7 +20,7 @@ from perf.dispatch import fleet_summary, summary
 from perf.dispatch.alternatives import Alternative, Alternatives
 from perf.dispatch.extent import FULL, FULL_FLEET, SHORT, SHORT_FLEET, Extent
 from perf.dispatch.large_fleet import measure_fleet
-from perf.dispatch.latency import latency
+from perf.dispatch.latency import measure_latency
 from perf.dispatch.matrix import measure_matrix
 from perf.dispatch.options import PARTS, Options, parse
 from perf.dispatch.pitwall import Queue
@@ -125,7 +125,7 @@ class Bench:
         host = self.throughput.fleet.hosts[0]
         print_indented("first process after POST /api/v1/runs")
         for number in range(self.extent.latencies + 1):
-            sample = latency(self._client, "first", self._shas, host)
+            sample = measure_latency(self._client, "first", self._shas, host)
             if number > 0:  # the first run transfers the commits to the host
                 self.measurements.latencies.append(sample)
                 self.measurements.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
@@ -179,10 +179,10 @@ def measure_jobs(options: Options) -> PartResult:
     data = bench.measurements
     versions = {alternative.name: alternative.version for alternative in bench.alternatives}
     return PartResult(
-        measured=summary.measured(data),
+        measured=summary.get_measured(data),
         wanted=WANTED,
-        table=summary.text(data),
-        more={"versions": versions, "details": summary.details(data)},
+        table=summary.format_text(data),
+        more={"versions": versions, "details": summary.list_details(data)},
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from orchestrator.operations.counts import load_counts
 from orchestrator.operations.heartbeats import EVERY_S
-from perf.harness.service_cpu import Services, difference
+from perf.harness.service_cpu import Services, subtract
 from perf.harness.statement_log import StatementLog
 
 #: Each process passes on its counters in this time.
@@ -53,7 +53,7 @@ class FleetMeter:
         return FleetUsage(
             began_at=self._began_at,
             ended_at=time.time(),
-            cpu_s=difference(self._cpu_s, self._services.cpu_s()),
+            cpu_s=subtract(self._cpu_s, self._services.cpu_s()),
             statements=self._log.count() - self._statements,
             tasks=_subtract(_load_tasks(), self._tasks),
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.dispatch.wakeups import ADVANCE
 from perf.dispatch.fleet_meter import FleetUsage
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 WANTED: dict[str, Requirement | None] = {
     "fleet_idle_percent_of_a_core": Requirement(relation="<=", limit=5),
@@ -97,9 +97,9 @@ def format_table(result: FleetResult) -> str:
     states = ("idle", "starting", "measuring", "absent")
     return "\n\n".join(
         [
-            table((f"{result.hosts} hosts", "measured", "wanted"), rows),
-            table(("% of a core", *states, "MiB"), services),
-            table(("Tasks a minute", *states), tasks),
+            render_table((f"{result.hosts} hosts", "measured", "wanted"), rows),
+            render_table(("% of a core", *states, "MiB"), services),
+            render_table(("Tasks a minute", *states), tasks),
         ]
     )
 

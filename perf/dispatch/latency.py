@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.demo_client import Client
-from perf.dispatch.run_client import ask, finished
+from perf.dispatch.run_client import ask, wait_for_end
 from perf.harness.ssh_hosts import SshHost
 
 LIMIT_S = 60.0
@@ -24,20 +24,20 @@ class Latency:
     to_trial_s: float
 
 
-def latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) -> Latency:
+def measure_latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) -> Latency:
     """Measure one run on a host that was used before, while Pitwall is otherwise idle."""
     # Pitwall checks its queue at fixed times: start at a random time between two of them.
     time.sleep(random.uniform(0, 1))
     posted_run = ask(client, benchmark, shas, host.name, rounds=1)
-    run = finished(client, posted_run, limit_s=LIMIT_S)
-    started = first_events(host.work_dir / "jobs" / run["jobs"][0]["id"])
+    run = wait_for_end(client, posted_run, limit_s=LIMIT_S)
+    started = read_first_events(host.work_dir / "jobs" / run["jobs"][0]["id"])
     return Latency(
         to_supervisor_s=started["supervisor_started"] - posted_run.posted_at,
         to_trial_s=started["trial_started"] - posted_run.posted_at,
     )
 
 
-def first_events(folder: Path) -> dict[str, float]:
+def read_first_events(folder: Path) -> dict[str, float]:
     """Return the first time of each kind of event, from the host's journals of a job."""
     first: dict[str, float] = {}
     for journal in folder.glob("*/journal.jsonl"):

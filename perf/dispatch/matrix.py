@@ -19,7 +19,7 @@ from typing import Any
 from agents.hostagent.platform.placement import Share, place
 from agents.hostagent.platform.system import read_topology
 from devstack.demo_client import Client
-from perf.dispatch.run_client import ask, finished, read_end_time
+from perf.dispatch.run_client import ask, read_end_time, wait_for_end
 from perf.harness.ssh_hosts import PYTHON, SshHost
 
 #: One trial of the loop: the script that a person would write for this task.
@@ -49,7 +49,7 @@ def measure_matrix(
 ) -> MatrixTimes:
     """Measure Pitwall first; the loop then repeats the plans of its rounds."""
     posted_run = ask(client, benchmark, shas, host.name, rounds)
-    run = finished(client, posted_run, limit_s=limit_s)
+    run = wait_for_end(client, posted_run, limit_s=limit_s)
     plans = read_plans(host, [job["id"] for job in run["jobs"]])
     trials = [trial for plan in plans for trial in plan["trials"]]
     return MatrixTimes(
@@ -68,10 +68,10 @@ def read_plans(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
 
 def build_loop(trials: Sequence[Mapping[str, Any]], root: Path) -> str:
     """Return the shell script that runs the trials' commands one after the other."""
-    return "set -u\n" + "".join(_trial(trial, root, root / "loop") for trial in trials)
+    return "set -u\n" + "".join(_render_trial(trial, root, root / "loop") for trial in trials)
 
 
-def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
+def _render_trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
     words = {
         "python": PYTHON,
         "port": str(_free_port()),
@@ -82,8 +82,8 @@ def _trial(trial: Mapping[str, Any], root: Path, out: Path) -> str:
         "rows": str(out / f"{trial['id']}.sqlite"),
     }
     cpus = _place(trial)
-    server = _pinned(trial["server"]["argv"], cpus["server"], words)
-    loads = [_pinned(load["argv"], cpus["tool"], words) for load in trial["loads"]]
+    server = _pin(trial["server"]["argv"], cpus["server"], words)
+    loads = [_pin(load["argv"], cpus["tool"], words) for load in trial["loads"]]
     return TRIAL.format(
         tree=shlex.quote(str(root / trial["tree"] / "tree")),
         server=server,
@@ -101,7 +101,7 @@ def _place(trial: Mapping[str, Any]) -> Mapping[str, tuple[int, ...] | None]:
     return place(topology, shares).cpus
 
 
-def _pinned(argv: Sequence[str], cpus: tuple[int, ...] | None, words: Mapping[str, str]) -> str:
+def _pin(argv: Sequence[str], cpus: tuple[int, ...] | None, words: Mapping[str, str]) -> str:
     filled = []
     for word in argv:
         for name, value in words.items():

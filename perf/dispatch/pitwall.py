@@ -23,7 +23,7 @@ from perf.dispatch.throughput import Score
 from perf.dispatch.workload import FILE_BYTES, Work
 from perf.harness.repositories import FileRepository
 from perf.harness.seed import add_benchmark
-from perf.harness.service_cpu import CONTROLLER, Services, difference
+from perf.harness.service_cpu import CONTROLLER, Services, subtract
 from perf.harness.ssh_hosts import Fleet, SshHost
 
 POLL_S = 0.2
@@ -69,12 +69,12 @@ class Queue:
             before = self._services.cpu_s()
             began = time.time()
         self._wait_for(jobs, limit_s=60 + 15 * per_host)
-        used = difference(before, self._services.cpu_s())
+        used = subtract(before, self._services.cpu_s())
         for job, host, sha in zip(jobs, hosts, shas, strict=True):
             check_done(job, host, sha)
         return PitwallScore(
             jobs=len(jobs),
-            elapsed_s=_last_end(jobs) - began,
+            elapsed_s=_find_last_end(jobs) - began,
             cpu_s=sum(used[name] for name in CONTROLLER),
             services_s=used,
         )
@@ -125,15 +125,15 @@ def _has_file(host: SshHost, sha: str) -> bool:
     if archive.exists():
         return archive.stat().st_size >= FILE_BYTES
     repositories = (host.work_dir / "repositories").glob("*.git")
-    return any(_size_in(repository, sha) >= FILE_BYTES for repository in repositories)
+    return any(_read_size(repository, sha) >= FILE_BYTES for repository in repositories)
 
 
-def _size_in(repository: Path, sha: str) -> int:
+def _read_size(repository: Path, sha: str) -> int:
     argv = ["git", "--git-dir", str(repository), "cat-file", "-s", f"{sha}:file.bin"]
     done = subprocess.run(argv, capture_output=True, text=True)
     return int(done.stdout) if done.returncode == 0 else 0
 
 
-def _last_end(jobs: Sequence[UUID]) -> float:
+def _find_last_end(jobs: Sequence[UUID]) -> float:
     last = Job.objects.filter(pk__in=jobs).aggregate(at=Max("ended_at"))["at"]
     return float(last.timestamp())

@@ -41,7 +41,7 @@ def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: 
     return PostedRun(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)
 
 
-def finished(client: Client, posted_run: PostedRun, *, limit_s: float) -> dict[str, Any]:
+def wait_for_end(client: Client, posted_run: PostedRun, *, limit_s: float) -> dict[str, Any]:
     """Return the run once it has finished. Raise RunFailedError if it fails or takes too long."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:

@@ -11,7 +11,7 @@ from perf.dispatch.latency import Latency
 from perf.dispatch.matrix import MatrixTimes
 from perf.dispatch.throughput import Score
 from perf.dispatch.workload import Form, Work
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 PITWALL = "Pitwall"
 #: The first of the alternatives' two forms is realistic: jobs arrive one by one.
@@ -59,7 +59,7 @@ class Measurements:
         return median(score.cpu_ms_per_job for score in self.scores[work, candidate])
 
 
-def measured(data: Measurements) -> dict[str, float]:
+def get_measured(data: Measurements) -> dict[str, float]:
     """Return the measured ratios with the keys of WANTED."""
     ours = Candidate(PITWALL, Form.EACH)
     ratios = {}
@@ -75,12 +75,12 @@ def measured(data: Measurements) -> dict[str, float]:
     return {**ratios, "matrix_to_shell_loop": median(pairs)}
 
 
-def text(data: Measurements) -> str:
+def format_text(data: Measurements) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_jobs_table(data, work) for work in Work] + [_rest(data)])
+    return "\n\n".join([_format_jobs(data, work) for work in Work] + [_format_rest(data)])
 
 
-def details(data: Measurements) -> dict[str, Any]:
+def list_details(data: Measurements) -> dict[str, Any]:
     """Return the values behind the ratios, for the file of results."""
     return {
         "jobs": {
@@ -91,7 +91,7 @@ def details(data: Measurements) -> dict[str, Any]:
             for (work, candidate), scores in data.scores.items()
         },
         "services_cpu_ms_a_job": {
-            str(work): {name: round(ms, 2) for name, ms in _services_ms(data, work).items()}
+            str(work): {name: round(ms, 2) for name, ms in _compute_services_ms(data, work).items()}
             for work in data.services
         },
         "idle_cpu_s_a_second": data.idle,
@@ -109,7 +109,7 @@ def details(data: Measurements) -> dict[str, Any]:
     }
 
 
-def _jobs_table(data: Measurements, work: Work) -> str:
+def _format_jobs(data: Measurements, work: Work) -> str:
     ours = Candidate(PITWALL, Form.EACH)
     candidates = [candidate for kind, candidate in data.scores if kind == work]
     candidates.sort(key=lambda each: data.rate(work, each))
@@ -124,17 +124,17 @@ def _jobs_table(data: Measurements, work: Work) -> str:
         for each in candidates
     ]
     title = {Work.EMPTY: "An empty job", Work.COPY: "A new file of 1 MB and a command"}[work]
-    return table((title, "jobs/min", "Pitwall is ×", "CPU ms/job", "Pitwall is ×"), rows)
+    return render_table((title, "jobs/min", "Pitwall is ×", "CPU ms/job", "Pitwall is ×"), rows)
 
 
-def _rest(data: Measurements) -> str:
+def _format_rest(data: Measurements) -> str:
     rows = [
-        (f"CPU ms a job of {name}, {work} job", _number(ms, 1))
+        (f"CPU ms a job of {name}, {work} job", _format_number(ms, 1))
         for work in data.services
-        for name, ms in _services_ms(data, work).items()
+        for name, ms in _compute_services_ms(data, work).items()
     ]
     rows += [
-        (f"CPU ms a second of {name}, nothing to do", _number(1000 * used, 1))
+        (f"CPU ms a second of {name}, nothing to do", _format_number(1000 * used, 1))
         for name, used in data.idle.items()
     ]
     rows += [
@@ -143,12 +143,12 @@ def _rest(data: Measurements) -> str:
         ("ansible, one empty job alone, s", _spread(data.ansible_alone_s)),
     ]
     for each in data.matrices:
-        rows.append((f"{each.trials} trials with Pitwall, s", _number(each.pitwall_s, 2)))
-        rows.append((f"{each.trials} trials in a shell loop, s", _number(each.loop_s, 2)))
-    return table(("Pitwall", ""), rows)
+        rows.append((f"{each.trials} trials with Pitwall, s", _format_number(each.pitwall_s, 2)))
+        rows.append((f"{each.trials} trials in a shell loop, s", _format_number(each.loop_s, 2)))
+    return render_table(("Pitwall", ""), rows)
 
 
-def _services_ms(data: Measurements, work: Work) -> Mapping[str, float]:
+def _compute_services_ms(data: Measurements, work: Work) -> Mapping[str, float]:
     """Return CPU milliseconds per job of each service, the median of the rounds."""
     rounds = data.services[work]
     return {name: 1000 * median(each[name] for each in rounds) for name in rounds[0]}
@@ -158,5 +158,5 @@ def _spread(values: Sequence[float]) -> str:
     return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
 
-def _number(value: float, digits: int) -> str:
+def _format_number(value: float, digits: int) -> str:
     return f"{value:.{digits}f}"

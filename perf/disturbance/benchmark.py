@@ -22,7 +22,7 @@ from perf.disturbance.neighbour import run_neighbour
 from perf.disturbance.summary import DisturbedPair
 from perf.fidelity.loads import LOADS, Load
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
-from perf.fidelity.target import TargetError, built_target
+from perf.fidelity.target import TargetError, build_target
 from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
 from perf.harness.seed import make_account
@@ -38,7 +38,7 @@ class DisturbanceBench:
 
     def __init__(self, extent: DisturbanceExtent, folder: Path) -> None:
         self._extent = extent
-        target = built_target(folder)
+        target = build_target(folder)
         # The parent started Pitwall.
         services = Services(os.getppid())
         self._pitwall = Pitwall(make_account().member, target, extent.load, services)

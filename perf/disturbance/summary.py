@@ -14,7 +14,7 @@ from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.stats.comparison import Comparison, compare_blocks
 from perf.fidelity.loads import Load
 from perf.fidelity.pitwall import Reading
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 METRICS = ("requests.rate", "latency.p50", "latency.p99", "cpu.seconds_per_1k")
 #: Keys of the thresholds that the benchmark tests.
@@ -99,7 +99,7 @@ def build_text(pairs_by_share: Pairs) -> str:
             )
         )
     titles = [metric.title for metric in find_metrics(METRICS)]
-    effects = table(("Neighbour", "observed", *titles, "valid / suspect / invalid"), rows)
+    effects = render_table(("Neighbour", "observed", *titles, "valid / suspect / invalid"), rows)
     limits = ", ".join(f"{code} {THRESHOLDS[code].text}" for code in (SOFT, HARD))
     return f"{effects}\n\nThresholds: {limits}"
 

@@ -26,7 +26,7 @@ from perf.fidelity.extent import FULL, KNOWN_FULL, KNOWN_SHORT, SHORT, Extent, K
 from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
 from perf.fidelity.summary import Pair
-from perf.fidelity.target import TargetError, built_target
+from perf.fidelity.target import TargetError, build_target
 from perf.fidelity.tool_output import Figures
 from perf.harness.machine import describe_machine
 from perf.harness.report import Requirement, judge_requirements, keep
@@ -63,7 +63,7 @@ class Bench:
         self._known_extent = known_extent
         self._programs = programs
         self._folder = folder
-        self._target = built_target(folder)
+        self._target = build_target(folder)
         # The parent started Pitwall.
         self._services = Services(os.getppid())
         self._pitwall = Pitwall(make_account().member, self._target, extent, self._services)
@@ -80,12 +80,12 @@ class Bench:
 
     def _compare_pairs(self, order: random.Random) -> PartResult:
         pairs = self._run_pairs(order)
-        measured = summary.measured(pairs, self._measure_idle())
+        measured = summary.get_measured(pairs, self._measure_idle())
         return PartResult(
             measured=measured,
             wanted=summary.build_requirements(measured),
-            table=summary.text(pairs),
-            details=summary.details(pairs),
+            table=summary.format_text(pairs),
+            details=summary.list_details(pairs),
         )
 
     def _measure_known(self) -> PartResult:
@@ -170,7 +170,7 @@ def main() -> int:
     loads = [load for load in LOADS if options.only in (None, load.key)]
     programs, missing = find_programs(parts, loads)
     if missing and not options.short:
-        print(f"{NAME}: {lacking(missing)}", file=sys.stderr)
+        print(f"{NAME}: {describe_missing(missing)}", file=sys.stderr)
         return 1
     here = [load for load in loads if load.tool in programs]
     came_from = describe_machine()
@@ -223,7 +223,7 @@ def find_programs(parts: Sequence[str], loads: Sequence[Load]) -> tuple[dict[str
     return here, [tool for tool in paths if tool not in here]
 
 
-def lacking(missing: Sequence[str]) -> str:
+def describe_missing(missing: Sequence[str]) -> str:
     packages = [PACKAGES[tool] for tool in missing if tool in PACKAGES]
     ways = ["make tools"] if len(packages) < len(missing) else []
     ways += [f"apt-get install {' '.join(packages)}"] if packages else []

@@ -72,7 +72,7 @@ def _run(
     argv = [_fill_command(word, {**words, **times}) for word in load.typed]
     try:
         done = subprocess.run(
-            [*_taskset(pinned.tool), *argv],
+            [*_pin(pinned.tool), *argv],
             cwd=here,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -96,7 +96,7 @@ def _fill_command(word: str, words: Mapping[str, str]) -> str:
     return word
 
 
-def _taskset(cpus: Sequence[int]) -> list[str]:
+def _pin(cpus: Sequence[int]) -> list[str]:
     return ["taskset", "-c", ",".join(map(str, cpus))]
 
 
@@ -105,7 +105,7 @@ def _serving(target: Target, pinned: PinnedCpus) -> Iterator[int]:
     """Yield the port of a server that answers; stop it at the end."""
     port = _free_port()
     server = subprocess.Popen(
-        [*_taskset(pinned.server), *target.argv(str(port))],
+        [*_pin(pinned.server), *target.argv(str(port))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

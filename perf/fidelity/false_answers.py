@@ -16,7 +16,7 @@ from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
 from perf.fidelity.loads import CALL, MESSAGE
 from perf.fidelity.pitwall import Pitwall
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 SERVER = Path(__file__).parents[2] / "tests" / "support" / "servers" / "false_answers.py"
 #: The kind of false answer, and the reason that reports it; "" is a note.
@@ -65,7 +65,7 @@ def format_table(detections: Mapping[str, Detection]) -> str:
     for tool, each in detections.items():
         found = f"{len(each.tried) - len(each.missed)} of {len(each.tried)}"
         rows.append((tool, found, ", ".join(each.missed) or "-"))
-    return table(("False answers", "detected", "missed"), rows)
+    return render_table(("False answers", "detected", "missed"), rows)
 
 
 def _measure_detection(pitwall: Pitwall, tool: str) -> Detection:

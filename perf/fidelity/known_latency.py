@@ -21,7 +21,7 @@ from perf.fidelity.extent import KnownExtent
 from perf.fidelity.loads import CALL, MESSAGE
 from perf.fidelity.pitwall import Pitwall, PitwallError
 from perf.fidelity.target import Target
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 DELAYS = ("constant", "uniform", "bimodal", "pauses")
 PERCENTILES = ("p50", "p99", "p99.9")
@@ -143,7 +143,7 @@ def format_table(errors: Sequence[PercentileErrors]) -> str:
         )
         for each in errors
     ]
-    return table(("Known latency", "server's log", "error", "of the trials"), rows)
+    return render_table(("Known latency", "server's log", "error", "of the trials"), rows)
 
 
 def list_details(errors: Sequence[PercentileErrors]) -> dict[str, Any]:

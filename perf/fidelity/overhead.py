@@ -17,7 +17,7 @@ import yaml
 from orchestrator.runs.models import Trial
 from perf.fidelity.pitwall import Pitwall, PitwallError
 from perf.fidelity.target import Target
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 CONNECTIONS = (4, 8)
 ROUNDS = 7
@@ -87,7 +87,7 @@ def format_table(overhead: Overhead) -> str:
         (name, str(len(each)), f"{median(each):.2f}", f"{mean(each):.2f}", f"{max(each):.2f}")
         for name, each in parts
     ]
-    return table(("Overhead per trial", "pairs", "median s", "mean s", "max s"), rows)
+    return render_table(("Overhead per trial", "pairs", "median s", "mean s", "max s"), rows)
 
 
 def _build_definition(target: Target) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Pitwall:
         add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
 
     def add(self, load: Load) -> None:
-        self.save(_slug(load), yaml.safe_dump(definition(load, self._target, self._extent)))
+        self.save(_slug(load), yaml.safe_dump(build_definition(load, self._target, self._extent)))
 
     def save(self, slug: str, source: str) -> None:
         """Add a benchmark with this definition."""
@@ -152,7 +152,7 @@ class Pitwall:
         result = self._file(trial, "result.json")
         loaded = result["loads"][0]
         return Reading(
-            figures=_figures(load, trial, values),
+            figures=_read_figures(load, trial, values),
             as_printed=self._as_printed(load, trial, values),
             sampler_share=_sampler_share(loaded),
             services_share=_compute_services_share(loaded, samples),
@@ -160,7 +160,7 @@ class Pitwall:
             foreign_share=_find_foreign_share(loaded),
             validity=trial.validity,
             reasons=tuple(reason.partition(":")[0] for reason in trial.reasons),
-            pinned=_pinned(result),
+            pinned=_read_pinned(result),
             program=result["tool"]["sha256"],
         )
 
@@ -200,7 +200,7 @@ def _find_foreign_share(loaded: dict[str, Any]) -> float | None:
     return max(known) if known else None
 
 
-def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
+def build_definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
     """Return a definition with one CPU each for server and tool, so that both ways pin alike."""
     return {
         "version": 1,
@@ -222,7 +222,7 @@ def _slug(load: Load) -> str:
     return load.key.replace("_", "-")
 
 
-def _figures(load: Load, trial: Trial, values: dict[str, float]) -> Figures:
+def _read_figures(load: Load, trial: Trial, values: dict[str, float]) -> Figures:
     keys = ("requests.rate", "latency.p50", "latency.p99")
     missing = [key for key in keys if key not in values]
     if missing:
@@ -237,6 +237,6 @@ def _sampler_share(loaded: dict[str, Any]) -> float | None:
     return None if used is None else used / (loaded["load_ended_at"] - loaded["load_started_at"])
 
 
-def _pinned(result: dict[str, Any]) -> PinnedCpus:
+def _read_pinned(result: dict[str, Any]) -> PinnedCpus:
     limits = result["limits"]
     return PinnedCpus(server=tuple(limits["server"]["cpus"]), tool=tuple(limits["tool"]["cpus"]))

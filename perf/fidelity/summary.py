@@ -12,7 +12,7 @@ from perf.fidelity.loads import Load
 from perf.fidelity.pitwall import Reading
 from perf.fidelity.ratios import Ratio, estimate_ratio
 from perf.fidelity.tool_output import Figures
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 METRICS = ("rate", "p50", "p99")
 TITLES = {"rate": "requests/s", "p50": "p50", "p99": "p99"}
@@ -44,7 +44,7 @@ class Pair:
 Pairs = Mapping[Load, Sequence[Pair]]
 
 
-def measured(pairs_by_load: Pairs, idle: float) -> dict[str, float]:
+def get_measured(pairs_by_load: Pairs, idle: float) -> dict[str, float]:
     """Return ratios of Pitwall to direct loads, their distance from 1, and CPU of Pitwall.
 
     `idle`: CPU seconds of the services per second without work.
@@ -52,14 +52,14 @@ def measured(pairs_by_load: Pairs, idle: float) -> dict[str, float]:
     values: dict[str, float] = {}
     for load, pairs in pairs_by_load.items():
         for metric in METRICS:
-            ratio = _ratio(pairs, metric, lambda pair: pair.comparable)
+            ratio = _compute_ratio(pairs, metric, lambda pair: pair.comparable)
             values[f"{load.key}_{metric}_ratio"] = ratio.estimate
             values[f"{load.key}_{metric}_deviation"] = ratio.deviation
         if _differs(pairs):
             for metric in METRICS:
-                read = _ratio(pairs, metric, lambda pair: pair.pitwall.figures)
+                read = _compute_ratio(pairs, metric, lambda pair: pair.pitwall.figures)
                 values[f"{load.key}_{metric}_as_read_ratio"] = read.estimate
-    shares = _sampler_percents(pairs_by_load)
+    shares = _list_sampler_percents(pairs_by_load)
     services = [pair.pitwall.services_share for pairs in pairs_by_load.values() for pair in pairs]
     known = [100 * share for share in services if share is not None]
     if known:
@@ -81,28 +81,30 @@ def build_requirements(values: Iterable[str]) -> dict[str, Requirement | None]:
     }
 
 
-def text(pairs_by_load: Pairs) -> str:
+def format_text(pairs_by_load: Pairs) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_ratios_table(pairs_by_load), _trials_table(pairs_by_load)])
+    return "\n\n".join([_format_ratios(pairs_by_load), _format_trials(pairs_by_load)])
 
 
-def details(pairs_by_load: Pairs) -> dict[str, Any]:
+def list_details(pairs_by_load: Pairs) -> dict[str, Any]:
     """Return every pair, for the file of results."""
     return {
         load.key: {
             "ratios": {
-                metric: asdict(_ratio(pairs, metric, lambda pair: pair.comparable))
+                metric: asdict(_compute_ratio(pairs, metric, lambda pair: pair.comparable))
                 for metric in METRICS
             },
-            "pairs": [_pair(pair) for pair in pairs],
+            "pairs": [_describe_pair(pair) for pair in pairs],
             "trials": dict(Counter(pair.pitwall.validity for pair in pairs)),
-            "reasons": dict(_reasons(pairs)),
+            "reasons": dict(_count_reasons(pairs)),
         }
         for load, pairs in pairs_by_load.items()
     }
 
 
-def _ratio(pairs: Sequence[Pair], metric: str, get_figures: Callable[[Pair], Figures]) -> Ratio:
+def _compute_ratio(
+    pairs: Sequence[Pair], metric: str, get_figures: Callable[[Pair], Figures]
+) -> Ratio:
     return estimate_ratio(
         [getattr(get_figures(pair), metric) / getattr(pair.hand, metric) for pair in pairs]
     )
@@ -113,7 +115,7 @@ def _differs(pairs: Sequence[Pair]) -> bool:
     return any(pair.pitwall.as_printed for pair in pairs)
 
 
-def _sampler_percents(pairs_by_load: Pairs) -> list[float]:
+def _list_sampler_percents(pairs_by_load: Pairs) -> list[float]:
     shares = [pair.pitwall.sampler_share for pairs in pairs_by_load.values() for pair in pairs]
     known = [100 * share for share in shares if share is not None]
     if not known:
@@ -121,11 +123,11 @@ def _sampler_percents(pairs_by_load: Pairs) -> list[float]:
     return known
 
 
-def _reasons(pairs: Sequence[Pair]) -> Counter[str]:
+def _count_reasons(pairs: Sequence[Pair]) -> Counter[str]:
     return Counter(reason for pair in pairs for reason in pair.pitwall.reasons)
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _describe_pair(pair: Pair) -> dict[str, Any]:
     reading = pair.pitwall
     return {
         "hand": asdict(pair.hand),
@@ -137,7 +139,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _ratios_table(pairs_by_load: Pairs) -> str:
+def _format_ratios(pairs_by_load: Pairs) -> str:
     rows = [
         _build_row(load.title, metric, pairs, lambda pair: pair.comparable)
         for load, pairs in pairs_by_load.items()
@@ -154,28 +156,28 @@ def _ratios_table(pairs_by_load: Pairs) -> str:
         if _differs(pairs)
         for metric in METRICS
     ]
-    return table(("Pitwall ÷ by hand", "by hand", "ratio", "95 % from", "to", "sure"), rows)
+    return render_table(("Pitwall ÷ by hand", "by hand", "ratio", "95 % from", "to", "sure"), rows)
 
 
 def _build_row(
     title: str, metric: str, pairs: Sequence[Pair], get_figures: Callable[[Pair], Figures]
 ) -> tuple[str, ...]:
-    ratio = _ratio(pairs, metric, get_figures)
+    ratio = _compute_ratio(pairs, metric, get_figures)
     hand = median(getattr(pair.hand, metric) for pair in pairs)
     shown = f"{hand:.0f}/s" if metric == "rate" else f"{1000 * hand:.3f} ms"
     numbers = [f"{each:.4f}" for each in (ratio.estimate, ratio.low, ratio.high)]
     return (f"{title} {TITLES[metric]}", shown, *numbers, f"{100 * ratio.deviation:.2f} %")
 
 
-def _trials_table(pairs_by_load: Pairs) -> str:
+def _format_trials(pairs_by_load: Pairs) -> str:
     rows = []
     for load, pairs in pairs_by_load.items():
         counts = Counter(pair.pitwall.validity for pair in pairs)
         shares = [pair.pitwall.sampler_share for pair in pairs]
         known = [100 * share for share in shares if share is not None]
         spread = f"{median(known):.2f} % (most {max(known):.2f} %)" if known else "unknown"
-        why = ", ".join(f"{reason} {n}" for reason, n in _reasons(pairs).most_common(3))
+        why = ", ".join(f"{reason} {n}" for reason, n in _count_reasons(pairs).most_common(3))
         valid = f"{counts['valid']} / {counts['suspect']} / {counts['invalid']}"
         rows.append((load.title, valid, spread, str(len(shares) - len(known)), why or "-"))
     head = ("Trials", "valid / suspect / invalid", "sampler, of a core", "unknown", "why")
-    return table(head, rows)
+    return render_table(head, rows)

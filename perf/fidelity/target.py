@@ -31,17 +31,17 @@ class Target:
         return [str(self.binary), "-port", port, "-work", str(work)]
 
 
-def built_target(folder: Path) -> Target:
+def build_target(folder: Path) -> Target:
     repository = folder / "repository"
     repository.mkdir()
     run_git(repository, "init", "--quiet", "--initial-branch=main")
     shutil.copy(SOURCE / PROTO, repository)
     commit_version(repository, FIRST)
     sha = run_git(repository, "rev-parse", "main").strip()
-    return Target(binary=_built(folder / "server"), repository=repository, sha=sha)
+    return Target(binary=_build(folder / "server"), repository=repository, sha=sha)
 
 
-def _built(binary: Path) -> Path:
+def _build(binary: Path) -> Path:
     go = shutil.which("go")
     if go is None:
         raise TargetError("this benchmark builds its server with Go, and there is none: install it")

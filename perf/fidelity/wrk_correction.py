@@ -17,13 +17,15 @@ def as_wrk_prints(rate: float, report: Mapping[str, Any], rows: Mapping[str, Any
     """Return wrk's values for a trial: `report` is its tool.json, `rows` its rows.json."""
     measured = dict(zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True))
     interval = report["duration_us"] // (report["requests"] // report["connections"])
-    counts = with_added_latencies(measured, int(interval))
+    counts = add_latencies(measured, int(interval))
     return Figures(
-        rate=rate, p50=percentile_us(counts, 50) / 1e6, p99=percentile_us(counts, 99) / 1e6
+        rate=rate,
+        p50=find_percentile_us(counts, 50) / 1e6,
+        p99=find_percentile_us(counts, 99) / 1e6,
     )
 
 
-def with_added_latencies(measured: Mapping[int, int], interval: int) -> dict[int, int]:
+def add_latencies(measured: Mapping[int, int], interval: int) -> dict[int, int]:
     """Return the counts by latency (µs) as wrk has them at the end."""
     counts = dict(measured)
     for us, count in measured.items():
@@ -33,7 +35,7 @@ def with_added_latencies(measured: Mapping[int, int], interval: int) -> dict[int
     return counts
 
 
-def percentile_us(counts: Mapping[int, int], percentile: float) -> int:
+def find_percentile_us(counts: Mapping[int, int], percentile: float) -> int:
     """Return the percentile by wrk's rule: the first value of rank ⌊p/100 · n + 0.5⌋ or more."""
     rank = int(percentile / 100 * sum(counts.values()) + 0.5)
     passed = 0

@@ -12,7 +12,7 @@ from typing import Any
 def describe_machine() -> dict[str, Any]:
     """Return the properties of this machine that matter for the results."""
     return {
-        "cpu": _cpu_model(),
+        "cpu": _read_cpu_model(),
         "cpus": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": platform.platform(),
@@ -22,7 +22,7 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def _cpu_model() -> str | None:
+def _read_cpu_model() -> str | None:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

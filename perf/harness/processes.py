@@ -61,7 +61,7 @@ def read_memory(pid: int) -> Memory:
 
 def sum_tree_cpu_s(pid: int) -> float:
     """Return CPU seconds of a process and of all below it, including reaped ones."""
-    return sum(_cpu_s(each) for each in [pid, *find_descendants(pid)])
+    return sum(_read_cpu_s(each) for each in [pid, *find_descendants(pid)])
 
 
 def list_children(pid: int) -> dict[int, str]:
@@ -70,18 +70,18 @@ def list_children(pid: int) -> dict[int, str]:
     for child in find_descendants(pid):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            if _fields(child)[1] == str(pid):
+            if _read_fields(child)[1] == str(pid):
                 children[child] = b" ".join(words).decode(errors="replace").strip()
     return children
 
 
-def _cpu_s(pid: int) -> float:
+def _read_cpu_s(pid: int) -> float:
     with contextlib.suppress(OSError):
         # utime, stime, and the same of reaped children.
-        return sum(int(ticks) for ticks in _fields(pid)[11:15]) / TICKS
+        return sum(int(ticks) for ticks in _read_fields(pid)[11:15]) / TICKS
     return 0.0
 
 
-def _fields(pid: int) -> list[str]:
+def _read_fields(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat after the name: state, parent, …"""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -42,7 +42,7 @@ def judge_requirements(
     }
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return columns of minimum width; the first one is left-aligned, the others right-aligned."""
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     lines = [

@@ -43,8 +43,8 @@ class Services:
         """Return the CPU seconds per second of each service while nothing is to be done."""
         before = self.cpu_s()
         time.sleep(seconds)
-        return {name: used / seconds for name, used in difference(before, self.cpu_s()).items()}
+        return {name: used / seconds for name, used in subtract(before, self.cpu_s()).items()}
 
 
-def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+def subtract(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     return {name: after[name] - before[name] for name in after}

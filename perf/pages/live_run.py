@@ -14,7 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Job, Run, Trial
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 from tests.browser.chromium import ARGUMENTS
 from tests.support.demo_team import DemoTeam
 from tests.support.factories import DEFINITION, make_definition, make_run, record_trial
@@ -55,7 +55,7 @@ def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[
     # Playwright keeps an event loop in this thread, so Django would refuse database access.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     sizes, trials = (("small",), 2) if short else (tuple(CASES), TRIALS)
-    runs = {size: _going_on(demo_team, size) for size in sizes}
+    runs = {size: _make_run(demo_team, size) for size in sizes}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=visit.chromium, args=ARGUMENTS)
         context = browser.new_context(base_url=visit.base)
@@ -70,7 +70,7 @@ def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[
     return waits
 
 
-def measured(waits: Waits) -> dict[str, float]:
+def get_measured(waits: Waits) -> dict[str, float]:
     return {
         f"live_{size}_{name}_s": of(seconds)
         for size, seconds in waits.items()
@@ -82,19 +82,19 @@ def find_requirement(key: str) -> Requirement | None:
     return Requirement(relation="<", limit=LIMIT_S) if key.endswith("_longest_s") else None
 
 
-def text(waits: Waits) -> str:
+def format_text(waits: Waits) -> str:
     rows = [
         [size, str(CASES[size]), str(len(each)), f"{median(each):.2f} s", f"{max(each):.2f} s"]
         for size, each in waits.items()
     ]
-    return table(["live run", "cases", "trials", "shown after (median)", "longest"], rows)
+    return render_table(["live run", "cases", "trials", "shown after (median)", "longest"], rows)
 
 
-def _going_on(demo_team: DemoTeam, size: str) -> Run:
+def _make_run(demo_team: DemoTeam, size: str) -> Run:
     """Return a run with `size` cases, whose first job measures."""
     alice = demo_team.personas.alice
     project = Project.objects.get(slug="server")
-    make_definition(alice, project, slug=f"live-{size}", source=_source(CASES[size]))
+    make_definition(alice, project, slug=f"live-{size}", source=_build_source(CASES[size]))
     run = make_run(alice, demo_team.shas[:2], benchmark=f"live-{size}")
     first = run.jobs.order_by("created_at", "pk")[0]
     Job.objects.filter(pk=first.pk).update(state="measuring", phase="measuring")
@@ -102,7 +102,7 @@ def _going_on(demo_team: DemoTeam, size: str) -> Run:
     return run
 
 
-def _source(cases: int) -> str:
+def _build_source(cases: int) -> str:
     pages = ["one", "two", "three"][: max(1, cases // 100)]
     axes = f"{list(range(1, cases // len(pages) + 1))}\n  page: [{', '.join(pages)}]"
     return DEFINITION.replace("[4]", axes).replace("path: /hello\n", 'path: "/{page}"\n')

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 
 SCORES = ("performance", "accessibility", "best_practices")
 FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
@@ -26,7 +26,7 @@ def compute_medians(audits: Sequence[dict[str, Any]]) -> Medians:
     }
 
 
-def measured(medians: Medians) -> dict[str, float]:
+def get_measured(medians: Medians) -> dict[str, float]:
     """Return the worst screen of each form."""
     worst = {}
     for form in sorted({form for _, form in medians}):
@@ -66,7 +66,7 @@ def _build_requirement(figure: str) -> Requirement | None:
     )
 
 
-def text(medians: Medians) -> str:
+def format_text(medians: Medians) -> str:
     head = [
         "screen",
         "form",
@@ -89,10 +89,10 @@ def text(medians: Medians) -> str:
         ]
         for (name, form), figures in sorted(medians.items())
     ]  # fmt: skip
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def details(audits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def list_details(audits: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return by screen and form the medians, and the audits that were not passed in full."""
     return {
         f"{name} {form}": {

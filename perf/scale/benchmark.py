@@ -40,11 +40,11 @@ def main() -> None:
     extent = SHORT if options.short else FULL
     came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
-        data = measured(extent, Path(name))
-    answer = judge_requirements(NAME, summary.measured(data), summary.build_requirements(data))
-    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
+        data = measure(extent, Path(name))
+    answer = judge_requirements(NAME, summary.get_measured(data), summary.build_requirements(data))
+    print(f"\n{summary.format_text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(data)}
+        more = {"machine": came_from, "details": summary.list_details(data)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
 
@@ -56,7 +56,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measured(extent: Extent, folder: Path) -> Measurements:
+def measure(extent: Extent, folder: Path) -> Measurements:
     postgres = Postgres.open_own_database()
     collect_static()
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
@@ -70,7 +70,7 @@ def measured(extent: Extent, folder: Path) -> Measurements:
             print_indented(f"pages, round {number + 1} of {extent.rounds}")
             timings.round(-(-extent.requests // extent.rounds))
         data.beside, data.first_s = timings.comparisons, timings.first_s
-        print(f"\n{summary.pages_text(data)}\n", flush=True)
+        print(f"\n{summary.format_pages(data)}\n", flush=True)
         for size in dict.fromkeys((extent.smallest, extent.largest)):
             sender = Sender(dataset[size], sites[size][1], postgres, urls[size])
             send(data, size, sender, extent)

@@ -103,12 +103,12 @@ def make_catalog(size: Size) -> Catalog:
     ]  # fmt: skip
     ids = store_metrics(team.pk, METRICS)
     metrics = [ids[key] for key in METRICS]
-    wide = _part(
+    wide = _make_part(
         member, "wide", hosts[:1], metrics, size.commits,
         axes=(10, 4, 5), cases=WIDE_CASES, trials=WIDE_TRIALS, full=size.full, line=size.line,
     )  # fmt: skip
     narrow = [
-        _part(
+        _make_part(
             member, f"narrow-{number}", hosts[1 : 1 + NARROW_HOSTS], metrics, size.narrow.commits,
             axes=(2, 4, 8), cases=size.narrow.cases, trials=NARROW_TRIALS,
             full=size.narrow.commits, line=0,
@@ -119,7 +119,7 @@ def make_catalog(size: Size) -> Catalog:
     return Catalog(member=member, token=token, metrics=metrics, parts=[wide, *narrow])
 
 
-def _part(
+def _make_part(
     member: Member,
     slug: str,
     hosts: Sequence[Host],
@@ -135,7 +135,7 @@ def _part(
     # No repository: nothing here may wait for one.
     project = Project.objects.create(team=member.team, slug=slug, name=slug.title())
     definition = save_definition(
-        member=member, project=project, slug=slug, source=_definition(slug, axes)
+        member=member, project=project, slug=slug, source=_build_definition(slug, axes)
     )
     ids = store_case_rows(
         benchmark=definition.benchmark, cases=expand(read_spec(definition))[:cases]
@@ -146,14 +146,14 @@ def _part(
         definition=definition,
         commits=_commits(project, commits),
         cells=cells,
-        series=_series(definition.benchmark, cells, metrics),
+        series=_create_series(definition.benchmark, cells, metrics),
         trials=trials,
         full=full,
         line=line,
     )
 
 
-def _definition(slug: str, axes: tuple[int, int, int]) -> str:
+def _build_definition(slug: str, axes: tuple[int, int, int]) -> str:
     frameworks, pages, connections = axes
     return DEFINITION.format(
         title=slug.title(),
@@ -181,7 +181,7 @@ def _commits(project: Project, count: int) -> list[int]:
     return [row.pk for row in Commit.objects.bulk_create(rows, batch_size=2_000)]
 
 
-def _series(
+def _create_series(
     benchmark: Benchmark, cells: Sequence[tuple[int, Host]], metrics: Sequence[int]
 ) -> list[list[int]]:
     rows = [

@@ -37,7 +37,7 @@ BATCH = 40
 Rows = NDArray[Any]
 
 
-def array_type(element: str, count: int) -> np.dtype[Any]:
+def build_array_type(element: str, count: int) -> np.dtype[Any]:
     """Return a one-dimensional array type in binary form."""
     item = np.dtype([("size", ">i4"), ("value", element)])
     head = [(name, ">i4") for name in ("dimensions", "nulls", "oid", "count", "lower")]
@@ -54,32 +54,32 @@ def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def reading_type(metrics: int, *, foreign: bool) -> np.dtype[Any]:
+def build_reading_type(metrics: int, *, foreign: bool) -> np.dtype[Any]:
     """`foreign`: the result was imported, with its provenance."""
     return record_type(
         {
             "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
-            "validity": "S5", "metrics": array_type(">i4", metrics),
-            "values": array_type(">f8", metrics),
+            "validity": "S5", "metrics": build_array_type(">i4", metrics),
+            "values": build_array_type(">f8", metrics),
             "provenance": f"S{len(TOLD)}" if foreign else None,
         }
     )  # fmt: skip
 
 
-def point_type(trials: int) -> np.dtype[Any]:
+def build_point_type(trials: int) -> np.dtype[Any]:
     return record_type(
         {
             "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "configuration": ">i4",
             "position": ">i4", "at": ">i8", "trials": ">i4", "suspect": ">i4", "invalid": ">i4",
             "mean": ">f8", "run_count": ">i4", "mean_log": ">f8", "m2_log": ">f8",
-            "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
-            "places": array_type(">i4", trials), "runs": array_type(">i8", trials),
-            "builds": array_type(">i4", trials),
+            "values": build_array_type(">f8", trials), "blocks": build_array_type(">i8", trials),
+            "places": build_array_type(">i4", trials), "runs": build_array_type(">i8", trials),
+            "builds": build_array_type(">i4", trials),
         }
     )  # fmt: skip
 
 
-def blank(kind: np.dtype[Any], count: int) -> Rows:
+def make_rows(kind: np.dtype[Any], count: int) -> Rows:
     """Return `count` rows with every length filled in and all values zero."""
     names = kind.names or ()
     sizes = [name for name in names if name.endswith("_size")]
@@ -149,14 +149,14 @@ class Maker:
         self, places: NDArray[np.int64], values: NDArray[np.float64], which: slice, *, foreign: bool
     ) -> bytes:
         commits, cells, trials, metrics = values.shape
-        rows = blank(reading_type(metrics, foreign=foreign), commits * cells * trials)
+        rows = make_rows(build_reading_type(metrics, foreign=foreign), commits * cells * trials)
         ids = np.repeat(np.array(self._part.commits)[places], cells * trials)
         number = np.tile(np.arange(cells * trials), commits) + (which.start or 0) * trials
-        rows["id"] = reading_ids(ids, number)
+        rows["id"] = build_reading_ids(ids, number)
         rows["commit_id"] = ids
         rows["case_id"] = np.tile(np.repeat(self._cases[which][:cells], trials), commits)
         rows["host_id"] = np.tile(np.repeat(self._hosts[which][:cells], trials), commits)
-        rows["at"] = np.repeat(instants(places), cells * trials)
+        rows["at"] = np.repeat(compute_instants(places), cells * trials)
         rows["validity"] = b"valid"
         flat = values.reshape(-1, metrics)
         fill_array(rows["metrics"], INT4, np.broadcast_to(self._metrics, flat.shape))
@@ -170,12 +170,12 @@ class Maker:
         flat = values.transpose(0, 1, 3, 2).reshape(-1, trials)
         # The first half is of one run, the second of another one.
         means = np.log(flat).reshape(len(flat), 2, -1).mean(axis=2)
-        rows = blank(point_type(trials), len(flat))
+        rows = make_rows(build_point_type(trials), len(flat))
         each = cells * metrics
         rows["series_id"] = np.tile(self._series[:cells].ravel(), commits)
         rows["commit_id"] = np.repeat(np.array(self._part.commits)[places], each)
         rows["position"] = np.repeat(places, each)
-        rows["at"] = np.repeat(instants(places), each)
+        rows["at"] = np.repeat(compute_instants(places), each)
         rows["configuration"] = 1
         rows["trials"] = trials
         rows["mean"] = flat.mean(axis=1)
@@ -190,7 +190,7 @@ class Maker:
         return rows.tobytes()
 
 
-def reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
+def build_reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
     """Return UUIDs of version 8 as `results.ingest` creates them: the commit first."""
     whole = np.zeros(len(commits), dtype=[("high", ">u8"), ("low", ">u8")])
     whole["high"] = commits.astype(np.uint64) << np.uint64(16) | np.uint64(0x8000)
@@ -208,7 +208,7 @@ def build_trial_places(trials: int) -> NDArray[np.int64]:
     return np.concatenate([2 * rounds - rounds % 2, 2 * rounds - 1 + rounds % 2])
 
 
-def instants(places: NDArray[np.int64]) -> NDArray[np.int64]:
+def compute_instants(places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the times of the commits' measurements in microseconds since 2000."""
     first = (BEGAN - EPOCH).total_seconds() * 1e6
     return (first + (places + 0.5) * EVERY.total_seconds() * 1e6).astype(np.int64)

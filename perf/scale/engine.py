@@ -21,7 +21,7 @@ from orchestrator.core.ids import new_id
 from orchestrator.measurements.comparability import hash_block
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial, Variant
 from perf.scale.catalog import BEGAN, EVERY, Catalog, Part
-from perf.scale.copy_rows import reading_ids
+from perf.scale.copy_rows import build_reading_ids
 
 LASTED = timedelta(minutes=20)
 BATCH = 2_000
@@ -58,7 +58,7 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
     rows = [
         Job(
             id=jobs[place], run=run, host=host, state="finished", expected_s=600, round=1,
-            started_at=_began(place), ended_at=_began(place) + LASTED,
+            started_at=_compute_start(place), ended_at=_compute_start(place) + LASTED,
         )
         for run, place in zip(runs, places, strict=True)
     ]  # fmt: skip
@@ -70,14 +70,14 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
     return Runs(jobs=jobs, variants=[None, *((a.pk, b.pk) for a, b in pairs)])
 
 
-def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
+def iterate_trial_lines(part: Part, runs: Runs) -> Iterator[str]:
     """Yield the trials of all runs as lines of a text COPY, in the order of `columns`."""
-    fixed = _fixed()
+    fixed = _build_fixed()
     half = part.trials // 2
     for place in range(1, len(part.commits)):
         known = part.full + place > len(part.commits)
         cells = min(part.own_cells, len(part.cells) if known else part.line)
-        ids = [_ids(part, place - 1, cells), _ids(part, place, cells)]
+        ids = [_build_ids(part, place - 1, cells), _build_ids(part, place, cells)]
         position = 0
         for round_number in range(half):
             for cell in range(cells):
@@ -92,13 +92,13 @@ def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
                         host_id=part.cells[cell][1].pk,
                         round=round_number + 1,
                         position=position,
-                        started_at=_began(place).isoformat(),
-                        ended_at=_began(place).isoformat(),
+                        started_at=_compute_start(place).isoformat(),
+                        ended_at=_compute_start(place).isoformat(),
                     )
                     position += 1
 
 
-def columns() -> list[str]:
+def list_columns() -> list[str]:
     return [str(field.column) for field in Trial._meta.concrete_fields]
 
 
@@ -112,29 +112,29 @@ def _run(catalog: Catalog, part: Part, place: int) -> Run:
         rounds=part.trials // 2,
         seed=place,
         state="finished",
-        started_at=_began(place),
-        ended_at=_began(place) + LASTED,
+        started_at=_compute_start(place),
+        ended_at=_compute_start(place) + LASTED,
     )
 
 
-def _began(place: int) -> datetime:
+def _compute_start(place: int) -> datetime:
     return BEGAN + place * EVERY
 
 
-def _ids(part: Part, place: int, cells: int) -> list[UUID]:
+def _build_ids(part: Part, place: int, cells: int) -> list[UUID]:
     count = cells * part.trials
-    drawn = reading_ids(np.full(count, part.commits[place]), np.arange(count))
+    drawn = build_reading_ids(np.full(count, part.commits[place]), np.arange(count))
     return [UUID(bytes=each.tobytes()) for each in drawn]
 
 
-def _fixed() -> dict[str, str]:
+def _build_fixed() -> dict[str, str]:
     """Return the values that all trials have in common."""
     row = Trial(
         state="measured", validity="valid", expected_s=6.0, attempt=1, round=1, position=0,
         provenance={"tool": {"name": "oha", "version": "1.10.0"}, "argv": ["oha", "--no-tui"]},
     )  # fmt: skip
     return {
-        str(field.column): _text(getattr(row, field.attname))
+        str(field.column): _format_value(getattr(row, field.attname))
         for field in Trial._meta.concrete_fields
     }
 
@@ -143,7 +143,7 @@ def _format_line(fixed: dict[str, str], **own: Any) -> str:
     return "\t".join({**fixed, **{name: str(value) for name, value in own.items()}}.values()) + "\n"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return r"\N"
     return json.dumps(value) if isinstance(value, dict | list) else str(value)

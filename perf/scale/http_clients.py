@@ -85,11 +85,11 @@ def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Request
         return lambda connection: work(connection, mine)
 
     shares = [requests[client::clients] for client in range(clients)]
-    times.elapsed_s = in_parallel(port, [job(share) for share in shares if share])
+    times.elapsed_s = run_in_parallel(port, [job(share) for share in shares if share])
     return times
 
 
-def in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:
+def run_in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:
     """Run each in a thread with its own connection.
 
     Return the total seconds; raise the first error.

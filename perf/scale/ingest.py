@@ -22,7 +22,7 @@ from perf.harness.processes import sum_tree_cpu_s
 from perf.harness.web_servers import Server
 from perf.scale.databases import Postgres
 from perf.scale.extent import METRICS
-from perf.scale.http_clients import Connection, Request, in_parallel
+from perf.scale.http_clients import Connection, Request, run_in_parallel
 from perf.scale.loading import Dataset
 
 #: A new commit after this many results of a client.
@@ -147,7 +147,7 @@ class Sender:
             for client in range(load.clients)
         ]
         start = _Start(load.clients, self._cpu_s)
-        in_parallel(
+        run_in_parallel(
             self._server.port,
             [partial(each.send, start=start, seconds=seconds) for each in clients],
         )

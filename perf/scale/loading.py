@@ -28,7 +28,7 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 from perf.scale.catalog import Catalog, Part, make_catalog
 from perf.scale.copy_rows import HEAD, POINT_COLUMNS, READING_COLUMNS, TAIL, Maker
-from perf.scale.engine import Runs, columns, make_runs, trial_lines
+from perf.scale.engine import Runs, iterate_trial_lines, list_columns, make_runs
 from perf.scale.extent import FULL, METRICS, SHORT, Size
 
 #: Pairs of this many commits are compared.
@@ -148,8 +148,8 @@ def copy_results(direct: psycopg.Connection, catalog: Catalog, part: Part, runs:
     other.execute("SET synchronous_commit = off")
     with (
         other,
-        cursor.copy(binary_copy(READINGS, READING_COLUMNS)) as readings,
-        other.cursor().copy(binary_copy(POINTS, POINT_COLUMNS)) as points,
+        cursor.copy(build_binary_copy(READINGS, READING_COLUMNS)) as readings,
+        other.cursor().copy(build_binary_copy(POINTS, POINT_COLUMNS)) as points,
     ):
         readings.write(HEAD)
         points.write(HEAD)
@@ -161,11 +161,11 @@ def copy_results(direct: psycopg.Connection, catalog: Catalog, part: Part, runs:
 
 
 def copy_trials(direct: psycopg.Connection, part: Part, runs: Runs) -> None:
-    names = sql.SQL(", ").join(map(sql.Identifier, columns()))
+    names = sql.SQL(", ").join(map(sql.Identifier, list_columns()))
     query = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(TRIALS), names)
     with direct.cursor().copy(query) as copy:
         some: list[str] = []
-        for line in trial_lines(part, runs):
+        for line in iterate_trial_lines(part, runs):
             some.append(line)
             if len(some) == 5_000:
                 copy.write("".join(some))
@@ -173,7 +173,7 @@ def copy_trials(direct: psycopg.Connection, part: Part, runs: Runs) -> None:
         copy.write("".join(some))
 
 
-def binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
+def build_binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
     listed = sql.SQL(", ").join(map(sql.Identifier, names))
     query = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT binary)")
     return query.format(sql.Identifier(table), listed)
@@ -189,7 +189,7 @@ def build_dataset(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
         session=client.cookies["sessionid"].value,
         benchmark=wide.benchmark.slug,
         project=wide.benchmark.project.slug,
-        series=_series_along(wide),
+        series=_list_series_along(wide),
         host=wide.cells[0][1].name,
         full=list(commits[: min(wide.full, MOST_COMMITS)]),
         trials=count(READINGS),
@@ -200,7 +200,7 @@ def build_dataset(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
     )
 
 
-def _series_along(part: Part) -> list[list[Any]]:
+def _list_series_along(part: Part) -> list[list[Any]]:
     """Return the series of the cases that all commits were measured with."""
     keys = dict(part.benchmark.cases.values_list("pk", "key"))
     along = part.line if part.full < len(part.commits) else len(part.cells)

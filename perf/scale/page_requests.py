@@ -67,7 +67,7 @@ class PageComparison:
         return self.page.cpu_ms / self.bare.cpu_ms if self.bare.cpu_ms else 0.0
 
 
-def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
+def build_requests(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
     """Return endless requests with the session of a browser.
 
     Histories and comparisons use another series or pair of commits each time, as long as there are
@@ -81,7 +81,7 @@ def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
         return cycle([Request(path=path, headers=headers) for path in paths])
 
     data = [f"/history/{number}/data" for number, _, _ in dataset.series]
-    histories = [_history(key, dataset.host, *each[1:]) for each in dataset.series]
+    histories = [_build_history_path(key, dataset.host, *each[1:]) for each in dataset.series]
     comparisons = [_compare(key, *pair) for pair in pairwise(dataset.full)]
     return {
         "history data": cycle_requests(data),
@@ -100,7 +100,7 @@ def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
     }
 
 
-def _history(benchmark: str, host: str, case: str, metric: str) -> str:
+def _build_history_path(benchmark: str, host: str, case: str, metric: str) -> str:
     query = {"benchmark": benchmark, "case": case, "host": host, "metric": metric}
     return f"/history/?{urlencode(query)}"
 
@@ -125,7 +125,7 @@ class PageTimings:
         self._bare = bare
         self._postgres = postgres
         self._clients = clients
-        requests = {size: pages(dataset) for size, (dataset, _) in sites.items()}
+        requests = {size: build_requests(dataset) for size, (dataset, _) in sites.items()}
         names = next(iter(requests.values()))
         self._requests = {(name, size): requests[size][name] for name in names for size in requests}
         self.comparisons = {key: PageComparison() for key in self._requests}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from perf.harness.report import Requirement, table
+from perf.harness.report import Requirement, render_table
 from perf.scale.ingest import SentBatches
 from perf.scale.loading import Dataset
 from perf.scale.page_requests import PageComparison
@@ -74,7 +74,7 @@ def build_requirements(data: Measurements) -> dict[str, Requirement | None]:
     }
 
 
-def measured(data: Measurements) -> dict[str, float]:
+def get_measured(data: Measurements) -> dict[str, float]:
     """Return the values at the largest size; `growth` is the ratio to the smallest."""
     figures: dict[str, float] = {}
     large, small = data.largest, data.smallest
@@ -105,11 +105,11 @@ def compute_rate(rounds: list[SentBatches]) -> float:
     return median(sent.rate for sent in rounds)
 
 
-def text(data: Measurements) -> str:
-    return "\n\n".join([_sites(data), pages_text(data), _sent(data)])
+def format_text(data: Measurements) -> str:
+    return "\n\n".join([_format_sites(data), format_pages(data), _format_sent(data)])
 
 
-def details(data: Measurements) -> dict[str, Any]:
+def list_details(data: Measurements) -> dict[str, Any]:
     """Return the details that are stored next to the results."""
     return {
         "databases": {
@@ -150,7 +150,7 @@ def details(data: Measurements) -> dict[str, Any]:
     }
 
 
-def _sites(data: Measurements) -> str:
+def _format_sites(data: Measurements) -> str:
     rows = [
         [
             size,
@@ -164,10 +164,10 @@ def _sites(data: Measurements) -> str:
         for size, dataset in data.sites.items()
     ]
     head = ["database", "trials", "points", "runs", "on disk", "filled in", "server's memory"]
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def pages_text(data: Measurements) -> str:
+def format_pages(data: Measurements) -> str:
     """Return what is known before the ingest."""
     rows = [
         [
@@ -196,10 +196,10 @@ def pages_text(data: Measurements) -> str:
         "kB",
         "first s",
     ]
-    return table(head, rows)
+    return render_table(head, rows)
 
 
-def _sent(data: Measurements) -> str:
+def _format_sent(data: Measurements) -> str:
     rows = [
         [
             f"{load}, {size}",
@@ -211,4 +211,4 @@ def _sent(data: Measurements) -> str:
         ]
         for (load, size), rounds in data.sent.items()
     ]
-    return table(["ingest", "results/s", "CPU ms each", "results", "lost", "doubled"], rows)
+    return render_table(["ingest", "results/s", "CPU ms each", "results", "lost", "doubled"], rows)

@@ -21,13 +21,13 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.progress import Progress
 from perf.harness.machine import describe_machine
-from perf.harness.report import Requirement, judge_requirements, keep, table
+from perf.harness.report import Requirement, judge_requirements, keep, render_table
 from perf.harness.repositories import build_server_repository
 from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
 from perf.harness.ssh_hosts import run_fleet
 from perf.harness.web_servers import collect_static
 from perf.soak.faults import Faults
-from perf.soak.losses import count_leftovers, trials
+from perf.soak.losses import compare_trials, count_leftovers
 from perf.soak.memory import Growth, Watch, estimate_growth
 from perf.soak.services import Services, running_services
 from perf.soak.simulated_users import Usage, wait_for_the_end
@@ -83,7 +83,7 @@ def main() -> None:
     if extent.judges_memory:
         wanted |= {key.format(each): want for key, want in FLAT.items() for each in result.memory}
     answer = judge_requirements(NAME, figures, wanted)
-    print(f"\n{text(result)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    print(f"\n{format_text(result)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {
             "minutes": extent.minutes,
@@ -131,7 +131,7 @@ def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
             faults = Faults(services, fleet, seed=seed, every_s=extent.fault_every_s)
             watch = use_and_break(extent, services, usage, faults)
             wait_for_the_end(usage.requested, limit_s=END_S)
-            counts = trials(usage.requested, fleet)
+            counts = compare_trials(usage.requested, fleet)
         counts |= count_leftovers(fleet)
     counts["pages_with_another_answer"] = usage.wrong_answers
     counts["processes_that_ended"] = len(watch.ended)
@@ -183,7 +183,7 @@ def build_memory_figures(memory: dict[str, Growth]) -> dict[str, float]:
     }
 
 
-def text(result: SoakResult) -> str:
+def format_text(result: SoakResult) -> str:
     counts = [[name.replace("_", " "), str(number)] for name, number in result.counts.items()]
     faults = [[name, str(number)] for name, number in sorted(result.faults.items())]
     sizes = [
@@ -193,7 +193,11 @@ def text(result: SoakResult) -> str:
     ]
     head = ["memory, second half", "MiB", "% an hour", "low", "high"]
     return "\n\n".join(
-        [table(["faults", "struck"], faults), table(["", "number"], counts), table(head, sizes)]
+        [
+            render_table(["faults", "struck"], faults),
+            render_table(["", "number"], counts),
+            render_table(head, sizes),
+        ]
     )
 
 

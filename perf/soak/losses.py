@@ -27,7 +27,7 @@ KEPT = frozenset(
 )  # fmt: skip
 
 
-def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
+def compare_trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     """Return counts of trials, and of those for which host and database differ."""
     ours = Trial.objects.filter(job__run__in=list(requested))
     for trial in ours.exclude(state="measured"):
@@ -64,12 +64,12 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
 def count_leftovers(fleet: Fleet) -> dict[str, int]:
     """Return unneeded processes and folders, after waiting for those that are ending."""
     give_up = time.monotonic() + PATIENCE_S
-    while (left := _processes(fleet)) and time.monotonic() < give_up:
+    while (left := _list_processes(fleet)) and time.monotonic() < give_up:
         time.sleep(0.5)
     for line in left:
         print(f"  still there: {line}", flush=True)
     jobs = {str(pk) for pk in Job.objects.values_list("pk", flat=True)}
-    odd = [path for host in fleet.hosts for path in _odd(host.work_dir, jobs)]
+    odd = [path for host in fleet.hosts for path in _list_unknown(host.work_dir, jobs)]
     for path in odd:
         print(f"  left behind: {path}", flush=True)
     return {
@@ -79,7 +79,7 @@ def count_leftovers(fleet: Fleet) -> dict[str, int]:
     }
 
 
-def _processes(fleet: Fleet) -> list[str]:
+def _list_processes(fleet: Fleet) -> list[str]:
     return [
         f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()[:200]!r}"
         for pid in map_parents()
@@ -88,7 +88,7 @@ def _processes(fleet: Fleet) -> list[str]:
     ]
 
 
-def _odd(work_dir: Path, jobs: set[str]) -> list[Path]:
+def _list_unknown(work_dir: Path, jobs: set[str]) -> list[Path]:
     """Return files that are neither permanent folders nor belong to a job of the database."""
     strange = [path for path in work_dir.iterdir() if path.name not in KEPT]
     return strange + [path for path in work_dir.glob("jobs/*") if path.name not in jobs]

@@ -44,7 +44,7 @@ def estimate_growth(samples: Sequence[tuple[float, int]]) -> Growth:
     late = [each for each in samples if each[0] >= middle]
     if len(late) < 8:
         raise ValueError(f"{len(late)} samples are too few to see a slope")
-    hours, sizes = _parts(late)
+    hours, sizes = _average_parts(late)
     slope, _, low, high = theilslopes(sizes, hours, CONFIDENCE)
     mean = fmean(sizes)
     shares = [float(each) / mean for each in (slope, low, high)]
@@ -53,11 +53,11 @@ def estimate_growth(samples: Sequence[tuple[float, int]]) -> Growth:
         share_an_hour=shares[0],
         low=shares[1],
         high=shares[2],
-        course_mib=tuple(round(size / 2**20, 1) for size in _parts(samples)[1]),
+        course_mib=tuple(round(size / 2**20, 1) for size in _average_parts(samples)[1]),
     )
 
 
-def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
+def _average_parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
     """Return means of equal parts: hours, and bytes."""
     services = [part for part in np.array_split(np.array(samples, dtype=float), PARTS) if len(part)]
     means = [part.mean(axis=0) for part in services]

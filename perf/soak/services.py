@@ -88,7 +88,7 @@ def running_services(folder: Path) -> Iterator[Services]:
         queue = _started(stack, Part(service=redis.service()))
         names = ("worker", "victim")
         workers = [_started(stack, _celery(folder, env, name, "worker")) for name in names]
-        _started(stack, _background_worker(folder, env))
+        _started(stack, _build_background_worker(folder, env))
         schedule = ("-s", str(folder / "beat-schedule"))
         beat = _started(stack, _celery(folder, env, "beat", "beat", *schedule))
         web = stack.enter_context(serve_web("orchestrator.config.wsgi", folder, env))
@@ -101,7 +101,7 @@ def _started(stack: contextlib.ExitStack, part: Part) -> Part:
     return part
 
 
-def _background_worker(folder: Path, env: dict[str, str]) -> Part:
+def _build_background_worker(folder: Path, env: dict[str, str]) -> Part:
     argv = (sys.executable, "-m", "orchestrator.config.background_worker")
     log = folder / "background.log"
     command = Command(name="background", argv=argv, env=env, cwd=CHECKOUT, log=log)

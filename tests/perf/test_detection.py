@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from perf.detection.__main__ import NAME, judge, load_kept_parts
-from perf.detection.detectors import _perfherder, _threshold
+from perf.detection.detectors import _detect_with_perfherder, _detect_with_threshold
 from perf.detection.parts import PARTS
 from perf.detection.scores import Score, compute_score
-from perf.detection.synthetic import APART, planted
+from perf.detection.synthetic import APART, make_planted
 from perf.harness import report
 from tests.support.benchmarks import run_benchmark
 
@@ -38,7 +38,7 @@ def test_f1_is_computed_from_summed_counts():
 def test_planted_steps_keep_a_distance_from_each_other_and_the_ends():
     rng = np.random.default_rng(1)
     for number in range(50):
-        series = planted(rng, number)
+        series = make_planted(rng, number)
         edges = [0, *series.changes, len(series.values)]
         assert all(b - a >= APART for a, b in pairwise(edges))
 
@@ -46,8 +46,8 @@ def test_planted_steps_keep_a_distance_from_each_other_and_the_ends():
 def test_alternative_detectors_find_an_obvious_step():
     rng = np.random.default_rng(2)
     values = np.concatenate([rng.normal(100, 1, 40), rng.normal(120, 1, 40)]).tolist()
-    assert _perfherder(values) == [40]
-    assert _threshold(values) == [40]
+    assert _detect_with_perfherder(values) == [40]
+    assert _detect_with_threshold(values) == [40]
 
 
 @pytest.mark.engine

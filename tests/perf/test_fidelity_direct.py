@@ -8,7 +8,7 @@ from devstack.processes import find_descendants
 from perf.fidelity.direct import DirectRunError, PinnedCpus, run_directly
 from perf.fidelity.extent import SHORT
 from perf.fidelity.loads import LOADS
-from perf.fidelity.target import built_target
+from perf.fidelity.target import build_target
 from tests.support.programs import program, tool
 
 CPUS = tuple(os.sched_getaffinity(0))
@@ -18,7 +18,7 @@ PINNED = PinnedCpus(server=CPUS, tool=CPUS)
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
     program("go")
-    return built_target(tmp_path_factory.mktemp("target"))
+    return build_target(tmp_path_factory.mktemp("target"))
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.key)

@@ -14,11 +14,11 @@ from orchestrator.runs.models import Trial
 from perf.fidelity.extent import FULL
 from perf.fidelity.loads import LOADS, build_files
 from perf.fidelity.overhead import compute_overhead
-from perf.fidelity.pitwall import PitwallError, definition
+from perf.fidelity.pitwall import PitwallError, build_definition
 from perf.fidelity.ratios import estimate_ratio
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import PrintedValues, read_h2load, read_oha
-from perf.fidelity.wrk_correction import percentile_us, with_added_latencies
+from perf.fidelity.wrk_correction import add_latencies, find_percentile_us
 
 TARGET = Target(binary=Path("/server"), repository=Path("/repository"), sha="0" * 40)
 TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
@@ -26,7 +26,7 @@ TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
 
 def measured_start(load):
     """The adapter's start of the load, where the warm-up is a start of its own."""
-    spec = from_data(definition(load, TARGET, FULL))
+    spec = from_data(build_definition(load, TARGET, FULL))
     load_spec = replace(build_load_specs(spec, {})[0], warmup_s=0.0)
     tool = get_tool(spec, {})
     return tool.invocations(load_spec, 1)[-1].argv, tool.files(load_spec)
@@ -60,15 +60,19 @@ def test_a_direct_run_of_wrk_differs_only_in_the_script():
     [({100: 5, 250: 2, 1000: 1}, 100), ({10: 3}, 100), ({200: 1, 201: 1, 999: 4}, 100)],
 )
 def test_the_correction_of_wrk_is_added_back(counts, interval):
-    assert remove_corrections(with_added_latencies(counts, interval), interval) == counts
+    assert remove_corrections(add_latencies(counts, interval), interval) == counts
 
 
 def test_a_latency_is_added_for_each_interval_of_a_slow_response():
-    assert with_added_latencies({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
+    assert add_latencies({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
 
 
 def test_percentiles_follow_the_rule_of_wrk():
-    assert [percentile_us({10: 50, 20: 49, 30: 1}, each) for each in (50, 99, 100)] == [10, 20, 30]
+    assert [find_percentile_us({10: 50, 20: 49, 30: 1}, each) for each in (50, 99, 100)] == [
+        10,
+        20,
+        30,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from perf.harness.report import judge_requirements
 from perf.pages import summary
-from perf.pages.lighthouse import MissingError, programs
+from perf.pages.lighthouse import MissingError, find_programs
 
 
 def _build_audit(name, performance, **changes):
@@ -17,7 +17,7 @@ def _build_audit(name, performance, **changes):
 
 
 def _answer(audits):
-    measured = summary.measured(summary.compute_medians(audits))
+    measured = summary.get_measured(summary.compute_medians(audits))
     return judge_requirements("pages", measured, summary.build_requirements(measured))
 
 
@@ -54,4 +54,4 @@ def test_a_missing_program_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PITWALL_TEST_CHROMIUM", "/somewhere/chromium")
     with pytest.raises(MissingError, match="needs node and npm: install node"):
-        programs()
+        find_programs()

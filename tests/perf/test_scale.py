@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from perf.scale.copy_rows import blank, fill_array, point_type, reading_ids, reading_type
+from perf.scale.copy_rows import (
+    build_point_type,
+    build_reading_ids,
+    build_reading_type,
+    fill_array,
+    make_rows,
+)
 from perf.scale.extent import FULL
 from tests.support.benchmarks import run_benchmark
 
@@ -23,9 +29,9 @@ def test_the_largest_size_is_the_documented_one():
     assert size.all_commits >= 20_000
 
 
-@pytest.mark.parametrize("kind", [reading_type(4, foreign=True), point_type(14)])
+@pytest.mark.parametrize("kind", [build_reading_type(4, foreign=True), build_point_type(14)])
 def test_rows_have_the_length_of_every_field(kind):
-    row = blank(kind, 1).tobytes()
+    row = make_rows(kind, 1).tobytes()
     fields = int.from_bytes(row[:2])
     place = 2
     for _ in range(fields):
@@ -34,19 +40,19 @@ def test_rows_have_the_length_of_every_field(kind):
 
 
 def test_results_that_were_not_uploaded_have_no_provenance():
-    row = blank(reading_type(4, foreign=False), 1)
+    row = make_rows(build_reading_type(4, foreign=False), 1)
     assert row["provenance_size"] == -1
 
 
 def test_arrays_have_the_format_of_postgresql():
-    rows = blank(reading_type(2, foreign=False), 1)
+    rows = make_rows(build_reading_type(2, foreign=False), 1)
     fill_array(rows["values"], 701, np.array([[1.5, 2.5]]))
     assert rows["values"]["items"]["value"].tolist() == [[1.5, 2.5]]
     assert rows["values"]["count"].tolist() == [2]
 
 
 def test_readings_of_a_commit_are_adjacent():
-    drawn = reading_ids(np.array([7, 7, 8]), np.array([0, 1, 0]))
+    drawn = build_reading_ids(np.array([7, 7, 8]), np.array([0, 1, 0]))
     ids = [each.tobytes().hex() for each in drawn]
     assert ids == sorted(ids)
     assert {each[12] for each in ids} == {"8"}

@@ -3,9 +3,9 @@
 import numpy as np
 
 from orchestrator.stats.changes import find_changes
-from perf.detection.labelled import labelled
+from perf.detection.labelled import load_labelled
 from perf.detection.scores import Score, compute_score
-from perf.detection.synthetic import one_step, quiet
+from perf.detection.synthetic import make_quiet, make_step
 
 
 def indices(values):
@@ -14,7 +14,7 @@ def indices(values):
 
 def test_histories_without_a_change_rarely_raise_an_alert():
     rng = np.random.default_rng(1)
-    histories = [find_changes(quiet(rng, number).values) for number in range(300)]
+    histories = [find_changes(make_quiet(rng, number).values) for number in range(300)]
     alerting = [each for each in histories if any(c.kind == "alert" for c in each.points)]
     assert len(alerting) <= 3
 
@@ -43,7 +43,7 @@ def test_a_step_of_five_percent_is_found_after_three_commits():
     rng = np.random.default_rng(4)
     detections = 0
     for _ in range(100):
-        series = one_step(rng, noise=0.02, step=0.05, after=6)
+        series = make_step(rng, noise=0.02, step=0.05, after=6)
         detections += any(
             compute_score(series.changes, indices(series.values[:end])).found
             for end in range(series.changes[0] + 3, series.changes[0] + 7)
@@ -52,5 +52,5 @@ def test_a_step_of_five_percent_is_found_after_three_commits():
 
 
 def test_most_labelled_real_changes_are_found():
-    scores = [compute_score(series.changes, indices(series.values)) for series in labelled()]
+    scores = [compute_score(series.changes, indices(series.values)) for series in load_labelled()]
     assert sum(scores, Score()).f1 >= 0.9
