@@ -2,31 +2,27 @@
 
 import io
 import json
-import os
-import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
 from django.http import QueryDict
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from cli.pitwall.arguments import parse_arguments
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.reports import bundle
 from orchestrator.reports.models import SavedReport
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Histogram
-from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
 from tests.support.html_pages import get_text, values
 from tests.support.world import World
 
 TEXT = """\
 version: 1
-title: "How fast\\n$(touch hacked) `touch hacked`"
+title: How fast
 benchmark: server/hello
 cases: connections == 4
 prose: |
@@ -38,10 +34,6 @@ tables:
     rows: [connections]
     columns: [{metric: requests.rate, title: Rate}, {metric: latency.p99, title: p99}]
     charts: [{kind: bars}, {kind: bars, columns: [p99]}, {kind: heatmap}]
-"""
-STUB = """\
-#!/bin/sh
-if [ "$1" = export ]; then cat "$DEFINITION"; else printf '%s\\n' "$@" > "$RECORD"; fi
 """
 
 
@@ -92,45 +84,6 @@ def test_the_bundle_is_bounded(
     assert len(files["commands.jsonl"].splitlines()) == 2
     assert "would exceed" in files["histograms/LEFT-OUT.txt"].decode()
     assert "of 2 of" in files["index.html"].decode()
-
-
-def test_the_script_repeats_the_measurement_with_the_command_line(
-    saved: SavedReport, world: World, alice: Client, tmp_path: Path
-) -> None:
-    cases = "connections in (4, 8) and '$(touch hacked)' != \"`touch hacked`\""
-    Run.objects.update(cases=cases)
-    for name, content in unpack(alice).items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(content)
-    stub, record = tmp_path / "stub", tmp_path / "record"
-    stub.write_text(STUB)
-    stub.chmod(0o755)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PITWALL": str(stub),
-        "RECORD": str(record),
-        "DEFINITION": str(tmp_path / "definition-1.yaml"),
-    }
-
-    def repeat() -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            ["sh", "rerun.sh", "--timeout", "2h"], cwd=tmp_path, env=environment,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    done = repeat()
-    assert done.returncode == 0, done.stderr
-    args = parse_arguments(record.read_text().splitlines())
-    assert (args.benchmark, args.project) == ("hello", "server")
-    assert [args.baseline, *args.contender] == [
-        commit.sha for commit in sorted(world.commits, key=lambda each: each.position)
-    ]
-    assert (args.cases, args.rounds, args.hosts) == (cases, world.run.rounds, ["here"])
-    assert args.wait
-    assert not (tmp_path / "hacked").exists()
-    environment["DEFINITION"] = "/dev/null"
-    assert repeat().returncode == 1
-    assert "differs from definition-1.yaml" in repeat().stderr
 
 
 def test_a_report_is_measured_again_through_the_form_of_a_run(
