@@ -178,6 +178,29 @@ def test_a_click_shows_the_trials_of_a_commit(page: Page, shas: list[str]) -> No
     expect(page.locator("main")).to_contain_text("Compare")
 
 
+#: Record each text that a canvas draws, with its position in CSS pixels from the top.
+RECORD_TEXTS = """
+  const fillText = CanvasRenderingContext2D.prototype.fillText;
+  window.texts = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+    window.texts.push([String(text), y]);
+    fillText.call(this, text, x, y, ...more);
+  };
+"""
+
+
+def test_labels_of_a_chart_do_not_cover_the_data(page: Page, shas: list[str]) -> None:
+    page.add_init_script(RECORD_TEXTS)
+    _open(page)
+    top = page.evaluate(
+        "Chart.getChart(document.querySelector('canvas[data-chart=history]')).chartArea.top"
+    )
+    labels = [y for text, y in page.evaluate("window.texts") if text == "▼ −10.0 % confirmed"]
+    assert labels
+    # The labels have a height of 15 pixels.
+    assert max(labels) + 15 <= top
+
+
 def test_a_baseline_is_set_from_the_chart(page: Page, shas: list[str]) -> None:
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
