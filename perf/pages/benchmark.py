@@ -26,7 +26,7 @@ from perf.harness.machine import describe_machine
 from perf.harness.report import judge_requirements, keep
 from perf.harness.web_servers import collect_static, serve_web
 from perf.pages import live_run, summary
-from perf.pages.lighthouse import MissingError, audits, install, programs
+from perf.pages.lighthouse import Lighthouse, MissingError, find_programs, install
 from tests.browser.screens import list_screens
 from tests.support.demo_team import DemoTeam, make_demo_team
 
@@ -74,16 +74,19 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     medians = summary.compute_medians(measurements.audits)
-    audit_values, wait_values = summary.measured(medians), live_run.measured(measurements.waits)
+    audit_values, wait_values = (
+        summary.get_measured(medians),
+        live_run.get_measured(measurements.waits),
+    )
     wanted = summary.build_requirements(audit_values) | {
         key: live_run.find_requirement(key) for key in wait_values
     }
     answer = judge_requirements(NAME, audit_values | wait_values, wanted)
-    tables = [summary.text(medians)] if measurements.audits else []
-    tables += [live_run.text(measurements.waits)] if measurements.waits else []
+    tables = [summary.format_text(medians)] if measurements.audits else []
+    tables += [live_run.format_text(measurements.waits)] if measurements.waits else []
     print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(measurements.audits)}
+        more = {"machine": came_from, "details": summary.list_details(measurements.audits)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -116,7 +119,7 @@ def build_plan(options: argparse.Namespace) -> Plan:
 
 
 def measure_pages(plan: Plan) -> Measurements:
-    paths = programs()
+    paths = find_programs()
     npm = paths.pop("npm")
     if plan.names or plan.others:
         install(npm)
@@ -124,29 +127,31 @@ def measure_pages(plan: Plan) -> Measurements:
     call_command("migrate", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
         demo_team = make_demo_team(Path(folder))
-        cookie = build_cookie(demo_team)
+        lighthouse = Lighthouse(cookie=build_cookie(demo_team), **paths)
         with serve_web(SITE, Path(folder), {}) as server:
             base = f"http://127.0.0.1:{server.port}"
-            wanted = addresses(plan, demo_team, base)
-            visit = live_run.LoggedIn(chromium=paths["chromium"], base=base, cookie=cookie)
-
-            def audit(several: list[dict[str, str]]) -> list[dict[str, Any]]:
-                if not several:
-                    return []
-                return list(print_scores(audits(several, cookie=cookie, **paths)))
-
-            audited = audit(wanted)
-            others = [each for each in wanted if each["name"] not in plan.names]
-            audited += audit(summary.list_missed(others, audited) * (plan.rounds - 1))
+            visit = live_run.LoggedIn(
+                chromium=lighthouse.chromium, base=base, cookie=lighthouse.cookie
+            )
             return Measurements(
-                audits=audited,
+                audits=audit_pages(lighthouse, plan, list_addresses(plan, demo_team, base)),
                 waits=live_run.measure_waits(demo_team, visit, short=plan.short)
                 if plan.live
                 else {},
             )
 
 
-def addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
+def audit_pages(
+    lighthouse: Lighthouse, plan: Plan, wanted: list[dict[str, str]]
+) -> list[dict[str, Any]]:
+    """Audit other screens as often as main ones if their first audit misses a target."""
+    audited = list(print_scores(lighthouse.audit(wanted)))
+    others = [each for each in wanted if each["name"] not in plan.names]
+    again = summary.list_missed(others, audited) * (plan.rounds - 1)
+    return [*audited, *print_scores(lighthouse.audit(again))]
+
+
+def list_addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
     """Return the addresses; every round of the main screens begins with another one."""
     screens = [screen for screen in list_screens(demo_team) if screen.status == 200]
     if unknown := set(plan.names) - {screen.name for screen in screens}:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ class MissingError(Exception):
     """A program is missing or failed; the text says which, and what to do."""
 
 
-def programs() -> dict[str, str]:
+def find_programs() -> dict[str, str]:
     """Return the paths of Chromium, node and npm. MissingError names what is missing."""
     paths = {
         "chromium": find_chromium(shell=False),
@@ -57,15 +58,28 @@ def install(npm: str) -> None:
         stamp.write_text(wanted)
 
 
-def audits(
-    wanted: Sequence[Mapping[str, str]], *, cookie: str, chromium: str, node: str
-) -> Iterator[dict[str, Any]]:
-    """Yield Lighthouse's result for each (name, url, form), one after the other."""
-    plan = {"chromium": chromium, "flags": ARGUMENTS, "cookie": cookie, "audits": list(wanted)}
-    argv = [node, str(FOLDER / "measure.mjs"), json.dumps(plan)]
-    with subprocess.Popen(argv, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode != 0:
-        raise MissingError("Lighthouse did not get to its end: see above")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lighthouse:
+    """Lighthouse with the browser of a user who is logged in by this cookie."""
+
+    chromium: str
+    node: str
+    cookie: str
+
+    def audit(self, addresses: Sequence[Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+        """Yield the result of each (name, url, form), one after the other."""
+        if not addresses:
+            return
+        plan = {
+            "chromium": self.chromium,
+            "flags": ARGUMENTS,
+            "cookie": self.cookie,
+            "audits": list(addresses),
+        }
+        argv = [self.node, str(FOLDER / "measure.mjs"), json.dumps(plan)]
+        with subprocess.Popen(argv, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield json.loads(line)
+        if process.returncode != 0:
+            raise MissingError("Lighthouse did not get to its end: see above")
