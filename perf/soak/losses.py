@@ -22,8 +22,8 @@ from tests.support.journals import read_journals
 PATIENCE_S = 30.0
 #: What an agent keeps below its work directory from one job to the next.
 KEPT = frozenset(
-    {"agents", "builds", "bundles", "host.lock", "installs", "jobs", "programs.json", "pruned",
-     "repositories", "sources", "tools"}
+    {"agents", "builds", "bundles", "data", "host.lock", "installation", "installs", "jobs",
+     "programs.json", "pruned", "repositories", "reserve", "sizes.json", "sources", "tools"}
 )  # fmt: skip
 
 
