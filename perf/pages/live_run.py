@@ -72,9 +72,9 @@ def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[
 
 def get_measured(waits: Waits) -> dict[str, float]:
     return {
-        f"live_{size}_{name}_s": of(seconds)
+        f"live_{size}_{name}_s": compute(seconds)
         for size, seconds in waits.items()
-        for name, of in (("median", median), ("longest", max))
+        for name, compute in (("median", median), ("longest", max))
     }
 
 

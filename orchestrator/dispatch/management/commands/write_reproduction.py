@@ -6,12 +6,13 @@ earlier run need not be measured again.
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
@@ -25,8 +26,9 @@ from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.reports.charts import Chart
 from orchestrator.reports.claim_exports import render_conclusions
 from orchestrator.reports.exports import report_markdown
+from orchestrator.reports.measured_tables import keep_measured_rows
 from orchestrator.reports.pictures import take_first_picture
-from orchestrator.reports.report_builder import build_report
+from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.saved_reports import load_saved_report, read_report_spec
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -76,10 +78,10 @@ class Command(BaseCommand):
         try:
             with build_progress(options, "Writing reports") as show:
                 options["out"].parent.mkdir(parents=True, exist_ok=True)
-                pages = _render_page(
-                    member, options["reports"], commit.sha, preface, show, options["out"]
-                )
-                text = "\n".join(pages)
+                reports = _build_reports(member, options["reports"], commit.sha, show)
+                if options["size"] == "report":
+                    reports = map(keep_measured_rows, reports)
+                text = "\n".join(_render_page(reports, options["reports"], preface, options["out"]))
         except PitwallError as error:
             raise CommandError(str(error)) from error
         options["out"].write_text(text)
@@ -90,21 +92,28 @@ def _render_preface(coverage: dict[str, Any], command: str, size: str) -> str:
     return f"{_SIZES[size]}\n```bash\n{command}\n```\n\n{_COVERAGE.format(**coverage)}"
 
 
-def _render_page(
-    member: Member, names: list[str], commit: str, preface: str, show: Progress, out: Path
-) -> Iterator[str]:
-    """Yield the parts of each report: a picture, its conclusions, how it was measured, tables.
-
-    Their charts are written next to `out`.
-    """
+def _build_reports(
+    member: Member, names: list[str], commit: str, show: Progress
+) -> Iterator[Report]:
     for place, name in enumerate(names):
         show(place, len(names), name)
         spec = read_report_spec(load_saved_report(member, name))
         # A report of all commits compares them.
         wanted = spec.commit if spec.commit == "all" else commit
-        report = build_report(member, spec.model_copy(update={"commit": wanted}))
+        yield build_report(member, spec.model_copy(update={"commit": wanted}))
+
+
+def _render_page(
+    reports: Iterable[Report], names: list[str], preface: str, out: Path
+) -> Iterator[str]:
+    """Yield the parts of each report: a picture, its conclusions, how it was measured, tables.
+
+    Their charts are written next to `out`. Paths of this machine are relative to its data folder.
+    """
+    for place, (report, name) in enumerate(zip(reports, names, strict=True)):
         address = partial(_write_chart, out.with_suffix(""), name)
-        title, _, rest = report_markdown(report, address=address).partition("\n")
+        text = report_markdown(report, address=address).replace(f"{settings.DATA_DIR}/", "")
+        title, _, rest = text.partition("\n")
         picture, rest = take_first_picture(rest)
         yield title
         if picture:
