@@ -10,18 +10,18 @@ _UNTRIED = frozenset({"absent", "unmeasured", "unsupported"})
 
 
 def keep_measured_rows(report: Report) -> Report:
-    """Return the report without rows of which nothing was measured, and without empty tables.
+    """Return the report without unmeasured rows, and without tables that have no other rows.
 
     A row with invalid or failed trials remains. Each table says how many rows it omits.
     """
-    pairs = zip(report.spec.tables, report.tables, strict=True)
-    kept = [(spec, _keep_rows(table)) for spec, table in pairs if _list_measured(table)]
-    spec = report.spec.model_copy(update={"tables": [spec for spec, _ in kept]})
-    return replace(report, spec=spec, tables=tuple(table for _, table in kept))
+    tables = map(_keep_rows, report.tables)
+    pairs = [pair for pair in zip(report.spec.tables, tables, strict=True) if pair[1].rows]
+    spec = report.spec.model_copy(update={"tables": [spec for spec, _ in pairs]})
+    return replace(report, spec=spec, tables=tuple(table for _, table in pairs))
 
 
 def _keep_rows(table: PivotTable) -> PivotTable:
-    rows = _list_measured(table)
+    rows = tuple(row for row in table.rows if _is_measured(row))
     omitted = len(table.rows) - len(rows)
     if not omitted:
         return table
@@ -32,10 +32,6 @@ def _describe(omitted: int) -> str:
     if omitted == 1:
         return "1 row that was not measured here is omitted."
     return f"{omitted} rows that were not measured here are omitted."
-
-
-def _list_measured(table: PivotTable) -> tuple[TableRow, ...]:
-    return tuple(row for row in table.rows if _is_measured(row))
 
 
 def _is_measured(row: TableRow) -> bool:

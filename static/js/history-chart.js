@@ -5,6 +5,7 @@ import {
   flagAt,
   heightAbove,
   isCut,
+  isSmall,
   loadedLines,
   overlay,
   verticalLines,
@@ -34,7 +35,10 @@ export function historyChart(canvas, config, view) {
   let colours = chartColours(config.lines);
   const chart = new Chart(canvas, {
     type: "line",
-    data: { datasets: [], own: { config, view, colours: () => colours } },
+    data: {
+      datasets: [],
+      own: { config, view, colours: () => colours, title: "", verticalLines: [] },
+    },
     options: {
       parsing: false,
       normalized: true,
@@ -116,7 +120,7 @@ function update(chart) {
   x.ticks.color = y.ticks.color = y.title.color = current.muted;
   x.ticks.callback = (rank) => view.nameAt(rank);
   // A small chart has no room for the name, which is its heading.
-  const name = view.relative || chart.height < 260 ? "" : config.title;
+  const name = view.relative || isSmall(chart) ? "" : config.title;
   chart.data.own.title = [name, unit].filter(Boolean).join(", ");
   Object.assign(y, axisLimits(chart, first, last));
   chart.data.own.verticalLines = verticalLines(chart);

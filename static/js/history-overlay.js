@@ -5,6 +5,8 @@ import { lowerBound } from "./history-data.js";
 import { formatChange } from "./numbers.js";
 
 const FLAG = 11;
+// The heights above the area of a chart: for the flags, and for each row of labels.
+const FLAG_ROW = FLAG + 7;
 const LABEL_ROW = 15;
 // What the label of a change point says about its state.
 const STATES = {
@@ -71,15 +73,18 @@ export function verticalLines(chart) {
     .sort((a, b) => a.x - b.x);
 }
 
-// How many rows of labels a chart has above its area: a small chart has no room for more than one.
+// Whether the chart is one of several: it has no room for its name, or for many labels.
+export function isSmall(chart) {
+  return chart.height < 260;
+}
+
 function countLabelRows(chart) {
-  const { verticalLines = [] } = chart.data.own;
-  return Math.min(verticalLines.length, chart.height < 260 ? 1 : 3);
+  return Math.min(chart.data.own.verticalLines.length, isSmall(chart) ? 1 : 3);
 }
 
 // The height that flags and labels need above the area of a chart.
 export function heightAbove(chart) {
-  return FLAG + 7 + countLabelRows(chart) * LABEL_ROW;
+  return FLAG_ROW + countLabelRows(chart) * LABEL_ROW;
 }
 
 const factTitle = (fact) => fact.replace(/_(bytes|mhz|s)$/, "").replaceAll("_", " ");
@@ -96,7 +101,7 @@ export const overlay = {
     const ink = colours();
     ctx.save();
     ctx.font = `12px ${ink.font}`;
-    const visible = (chart.data.own.verticalLines ?? [])
+    const visible = chart.data.own.verticalLines
       .map((line) => ({ line, at: x.getPixelForValue(line.x) }))
       .filter(({ at }) => at >= chartArea.left && at <= chartArea.right);
     const placed = placeLabels(chart, visible);
@@ -144,7 +149,7 @@ function placeLabels(chart, lines) {
     const row = rows.findIndex((labels) => labels.every(isFree));
     if (row < 0) return { line, at };
     rows[row].push({ left, width });
-    return { line, at, left, width, top: area.top - FLAG - 7 - (row + 1) * LABEL_ROW };
+    return { line, at, left, width, top: area.top - FLAG_ROW - (row + 1) * LABEL_ROW };
   });
 }
 

@@ -45,14 +45,20 @@ def pitwall(
     return call
 
 
+def write_command(folder: Path) -> list[str]:
+    """Write the one file into the folder; return how the oldest Python starts it."""
+    program = folder / "pitwall"
+    program.write_bytes(build_command())
+    python = os.environ.get("PITWALL_AGENT_PYTHON") or oldest_python() or sys.executable
+    return [python, "-I", str(program)]
+
+
 @pytest.fixture
 def start(
     world: World, alice: Any, live_server: Any, tmp_path: Path
 ) -> Iterator[Callable[..., Any]]:
     """Starts the one file with the oldest Python; what is left is killed in the end."""
-    program = tmp_path / "pitwall"
-    program.write_bytes(build_command())
-    started = []
+    command, started = write_command(tmp_path), []
 
     def start(*words: str) -> Any:
         environment = {
@@ -60,9 +66,8 @@ def start(
             "PITWALL_URL": live_server.url,
             "PITWALL_TOKEN": alice.secret,
         }
-        python = os.environ.get("PITWALL_AGENT_PYTHON") or oldest_python() or sys.executable
         process = subprocess.Popen(
-            [python, "-I", program, *words], env=environment, stdout=subprocess.PIPE,
+            [*command, *words], env=environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, cwd=world.repository,
         )  # fmt: skip
         started.append(process)

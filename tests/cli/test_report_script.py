@@ -2,8 +2,8 @@
 
 import io
 import os
+import shlex
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cli.bundle import build_command
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.runs.models import Run
 from orchestrator.runs.rerun import load_requested_placements
-from tests.support.programs import oldest_python
+from tests.cli.conftest import write_command
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,10 +42,8 @@ def script(world: World, alice: Any, live_server: Any, tmp_path: Path) -> Script
     world.run = world.measure_run(1000, 1001, 850, rounds=6, cases=CASES)
     save_report(member=world.alice, source=REPORT, slug="fast")
     folder = _unpack_bundle(world, tmp_path)
-    program = tmp_path / "pitwall"
-    program.write_bytes(build_command())
     command = tmp_path / "command"
-    command.write_text(f'#!/bin/sh\nexec {oldest_python() or sys.executable} -I {program} "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(write_command(tmp_path))} "$@"\n')
     command.chmod(0o755)
     environment = {
         "PATH": os.environ["PATH"],
