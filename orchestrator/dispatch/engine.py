@@ -66,6 +66,7 @@ from orchestrator.dispatch.plan import (
     Step,
     choose_action,
 )
+from orchestrator.dispatch.poll_times import POLL_S, compute_first_poll_s, compute_poll_pause_s
 from orchestrator.dispatch.provision import inspect_host, provision_host
 from orchestrator.dispatch.round_secrets import open_round_secrets
 from orchestrator.dispatch.rounds import (
@@ -86,13 +87,6 @@ from orchestrator.runs.states import JobState
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two polls of a host that does not ask for quiet. Each starts a program there, so
-#: without news it is polled less: after this share of the time since the last event. The results
-#: of a trial are read between two loads, so polls stay frequent except in builds.
-POLL_S = 0.5
-LONGEST_POLL_S = 1.0
-LONGEST_BUILD_POLL_S = 5.0
-POLL_SHARE = 0.1
 #: Seconds between two polls of a lost mirror that is being fetched again.
 FETCH_POLL_S = 2.0
 #: A job keeps its hosts for this time while no worker runs that fetch.
@@ -290,7 +284,9 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
         plan = build_round_plans(job, job_hosts, ports)[session.label]
         _start_supervisor(job, session, plan, open_round_secrets(job))
     claims.update_job(job, step_started=True, journal_offset=0)
-    return claims.release_claim(job, poll_in_s=POLL_S)
+    first_poll_s = compute_first_poll_s(job)
+    _announce_quiet(job_hosts, first_poll_s)
+    return claims.release_claim(job, poll_in_s=first_poll_s)
 
 
 def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
@@ -340,19 +336,17 @@ def _poll(job: Job, job_hosts: JobHosts) -> float | None:
         lead = job_hosts.lead
         reason = f"the agent on {lead.name} ended early: {seen.aborted or _explain_death(status)}"
         return end_early(job, job_hosts, lead, reason, code=seen.abort_code, avoid=[])
-    if phase != WAITING_PHASE and seen.quiet_s > POLL_S and _is_local(job_hosts):
-        announce_local_load(seen.quiet_s)
-    return claims.release_claim(job, poll_in_s=max(_compute_pause_s(job, status), seen.quiet_s))
+    if phase != WAITING_PHASE:
+        _announce_quiet(job_hosts, seen.quiet_s)
+    pause_s = max(compute_poll_pause_s(job, status), seen.quiet_s)
+    return claims.release_claim(job, poll_in_s=pause_s)
 
 
-def _compute_pause_s(job: Job, status: Mapping[str, Any]) -> float:
-    longest_s = LONGEST_BUILD_POLL_S if job.phase.startswith("building") else LONGEST_POLL_S
-    idle_s = float(status.get("idle_s") or 0.0)
-    return min(longest_s, max(POLL_S, POLL_SHARE * idle_s))
-
-
-def _is_local(job_hosts: JobHosts) -> bool:
-    return any(host.transport == HostTransport.LOCAL for host in job_hosts.hosts)
+def _announce_quiet(job_hosts: JobHosts, seconds: float) -> None:
+    """Let beat send no ticks until the next poll, if this machine is one of the hosts."""
+    local = any(host.transport == HostTransport.LOCAL for host in job_hosts.hosts)
+    if local and seconds > POLL_S:
+        announce_local_load(seconds)
 
 
 def _explain_death(status: dict[str, object]) -> str:

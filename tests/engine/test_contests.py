@@ -34,7 +34,7 @@ DEFINITION = dedent(
     matrix: {server: [quick, slow]}
     baseline: {server: slow}
     contest: server
-    rounds: 6
+    rounds: 10
     cooldown_s: 0
     """
 )

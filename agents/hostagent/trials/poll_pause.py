@@ -11,9 +11,7 @@ from ..step.plan import Trial
 FIRST_END_S = 0.5
 #: The longest such time, since the next trial may have a smaller output to read.
 LONGEST_END_S = 2.0
-#: A poll needs about 0.1 s of CPU time within this time. It disturbs the results of a load with a
-#: shorter warm-up, unless the load is long.
-POLL_S = 1.0
+#: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
 LONG_LOAD_S = 10.0
 #: A poll that comes too early finds nothing, and the next one comes half a second later.
 SLACK_S = 0.05
@@ -73,8 +71,8 @@ class PollPause:
 
 
 def is_disturbed_by_polls(trial: Trial) -> bool:
-    """Return whether a poll at the beginning of the loads would change their results."""
-    return trial.loads[0].warmup_s < POLL_S and compute_loads_s(trial) < LONG_LOAD_S
+    """Return whether a poll at the beginning of the loads would make the trial suspect."""
+    return compute_loads_s(trial) < LONG_LOAD_S
 
 
 def compute_loads_s(trial: Trial) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.agents.support import FAKE_TOOL, AgentHost, a_load, a_plan, a_trial
+from tests.agents.support import FAKE_TOOL, AgentHost, a_plan, a_trial
 
 #: A tool that takes half a second longer than the second that the plan expects.
 SLOW_TOOL = FAKE_TOOL + "import time; time.sleep(1.5)"
@@ -18,14 +18,11 @@ def test_polls_pause_until_the_next_trial_ends_as_late_as_the_one_before(host: A
     assert second["quiet_s"] == pytest.approx(took_s + 0.05, abs=0.2)
 
 
-@pytest.mark.parametrize(
-    ("warmup_s", "expected_s", "pauses"), [(0.0, 1.0, True), (1.0, 1.0, False), (0.0, 10.0, False)]
-)
-def test_a_short_load_without_warm_up_is_not_polled_when_it_begins(
-    host: AgentHost, warmup_s: float, expected_s: float, *, pauses: bool
+@pytest.mark.parametrize(("expected_s", "pauses"), [(1.0, True), (10.0, False)])
+def test_a_short_load_is_not_polled_when_it_begins(
+    host: AgentHost, expected_s: float, *, pauses: bool
 ) -> None:
-    loads = [a_load(warmup_s=warmup_s)]
-    trial = a_trial(host.send_tool(), loads=loads, expected_s=expected_s)
+    trial = a_trial(host.send_tool(), expected_s=expected_s)
     step = host.run_round(a_plan(trial, {**trial, "id": "t2"}))
     started = step.named("trial_started")[1]
     loading = next(

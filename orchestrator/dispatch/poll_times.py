@@ -1,0 +1,48 @@
+"""When the host of a running round is polled next.
+
+Each poll starts a program on the host, which disturbs the load of a trial there.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.runs.models import Job
+from orchestrator.runs.states import TrialState
+
+#: Seconds between two polls of a host that does not ask for quiet. Without news it is polled less:
+#: after this share of the time since the last event. The results of a trial are read between two
+#: loads, so polls stay frequent except in builds.
+POLL_S = 0.5
+LONGEST_POLL_S = 1.0
+LONGEST_BUILD_POLL_S = 5.0
+POLL_SHARE = 0.1
+#: The first trial of a round is shown while it runs if its case took longer in the round before.
+LONG_TRIAL_S = 10.0
+#: From the start of the agent to the start of the first trial, if there is nothing to build.
+AGENT_START_S = 0.5
+
+
+def compute_first_poll_s(job: Job) -> float:
+    """Return the seconds until the first poll of a round that has just started.
+
+    It is the expected end of the first trial: the agent of the round has not asked for quiet yet,
+    and an earlier poll would come at the beginning of the load.
+    """
+    trials = job.trials.order_by("-round", "-position")
+    first = trials.filter(state=TrialState.PLANNED, round=job.round).last()
+    if first is None:
+        return POLL_S
+    earlier = trials.filter(
+        state=TrialState.MEASURED, case=first.case_id, round__lt=job.round
+    ).first()
+    if earlier is None or earlier.started_at is None or earlier.ended_at is None:
+        return POLL_S
+    took_s = (earlier.ended_at - earlier.started_at).total_seconds()
+    return AGENT_START_S + took_s if 0 <= took_s <= LONG_TRIAL_S else POLL_S
+
+
+def compute_poll_pause_s(job: Job, status: Mapping[str, Any]) -> float:
+    """Return the seconds until the next poll, if the agent does not ask for quiet."""
+    longest_s = LONGEST_BUILD_POLL_S if job.phase.startswith("building") else LONGEST_POLL_S
+    idle_s = float(status.get("idle_s") or 0.0)
+    return min(longest_s, max(POLL_S, POLL_SHARE * idle_s))

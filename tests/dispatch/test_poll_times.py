@@ -1,0 +1,69 @@
+"""When the engine polls a real host during its rounds."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.dispatch import engine
+from orchestrator.dispatch.connections import CONNECTIONS
+from orchestrator.runs import leasing
+from orchestrator.runs.models import Job
+from orchestrator.runs.states import JOB_ENDED, JobState
+from tests.engine.test_over_ssh import add_confirmed
+from tests.support.engine import server
+from tests.support.factories import make_definition, make_personas, make_project, make_run
+from tests.support.journals import StepJournal, read_journals
+from tests.support.programs import tool
+from tests.support.sshd import SshServer, start_sshd
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    with start_sshd(tmp_path_factory.mktemp("ssh")) as running:
+        yield running
+    CONNECTIONS.close_all()
+
+
+def finish(job: Job) -> list[float]:
+    """Advance the job to its end as a worker does; return the times of its steps."""
+    assert leasing.lease_queued_jobs() == [job.pk]
+    steps = []
+    deadline = time.monotonic() + 60
+    while Job.objects.get(pk=job.pk).state not in JOB_ENDED:
+        assert time.monotonic() < deadline
+        steps.append(time.time())
+        result = engine.advance(job.pk)
+        time.sleep(result.wait_s or 0)
+    return steps
+
+
+def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
+    """Return how many steps began between the start of a round's first trial and its end."""
+    began, ended = (
+        next(event["t"] for event in journal.events if event["event"] == name)
+        for name in ("trial_started", "trial_done")
+    )
+    return sum(began < step < ended for step in steps)
+
+
+@pytest.mark.usefixtures("transactional_db", "data_dir")
+def test_a_later_round_is_first_polled_when_its_first_trial_has_ended(
+    machine: SshServer, tmp_path: Path
+) -> None:
+    tool("oha")
+    team = make_personas()
+    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
+    make_definition(team.alice, project)
+    host = add_confirmed(machine, team)
+    request = {"rounds": 4, "hosts": (host.name,), "wait_for_quiet": False}
+    job = make_run(team.alice, shas, **request).jobs.get()
+    steps = finish(job)
+    job.refresh_from_db()
+    assert job.state == JobState.FINISHED, job.message
+    first, *later = read_journals(machine.work_dir)
+    # Nothing is known about the first trial of a job.
+    assert count_steps_in_first_trial(first, steps)
+    # A trial may take longer than expected on a busy machine, but hardly three times in a row.
+    assert 0 in [count_steps_in_first_trial(journal, steps) for journal in later]
