@@ -516,7 +516,8 @@ _OF_THE_HOSTS = (
     _build_soft(
         "retransmissions",
         "TCP retransmissions",
-        "Each lost segment delays its connection by 200 ms or more [T].",
+        "Each lost segment delays its connection by 200 ms or more [T]. A segment that the "
+        "receiver already had (DSACK) does not count.",
         "check the network between the hosts",
         value=0.001,
     ),

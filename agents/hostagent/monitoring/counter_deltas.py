@@ -8,7 +8,10 @@ from typing import NamedTuple, Optional
 
 from ..platform import system
 from ..platform.counters import Consumer, Counters, CpuTimes
+from ..platform.usage import compute_growth
 
+#: No share of TCP segments if fewer were sent: each would count too much.
+FEWEST_SEGMENTS = 1000
 _INTERRUPTS = ("ksoftirqd/", "irq/", "napi/")
 
 
@@ -118,6 +121,20 @@ def compute_stolen_share(was: Counters, now: Counters, seconds: float) -> Option
     if pairs is None:
         return None
     return compute_ratio(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
+
+
+def compute_resent_share(was: Counters, now: Counters) -> Optional[float]:
+    """Return the share of TCP segments that were lost and sent again.
+
+    Linux also sends a segment again if its acknowledgement is only late (tail loss probe,
+    RFC 8985). The receiver reports such a segment as a duplicate, and it does not count.
+    """
+    resent, duplicate, sent = (
+        compute_growth(was, now, f"segments_{name}") for name in ("resent", "duplicate", "sent")
+    )
+    if resent is None or sent is None or sent < FEWEST_SEGMENTS:
+        return None
+    return compute_ratio(resent - (duplicate or 0), sent)
 
 
 def _pair_cpu_times(was: Counters, now: Counters) -> Optional[list[tuple[CpuTimes, CpuTimes]]]:

@@ -38,7 +38,7 @@ INTERFERENCE:
     "foreign" [{"name", "cpu_s"}]  the top three others, on any CPU
     "pressure_share"               share of time when something waited for a CPU, including the
                                    processes of the trial
-    "retransmitted_share"          of TCP segments
+    "retransmitted_share"          of TCP segments, without those that the receiver already had
     "listen_overflows", "listen_drops", "swapped_pages"
     "ports_exhausted"              at the end
     "throttle_count"               thermal, as Intel CPUs count it
@@ -72,6 +72,7 @@ from ..platform.affinity import read_own_cpus
 from ..platform.counters import Throttling
 from ..platform.usage import compute_growth
 from .counter_deltas import (
+    FEWEST_SEGMENTS,
     CounterSnapshot,
     ForeignProcess,
     add_known,
@@ -79,6 +80,7 @@ from .counter_deltas import (
     compute_busy_s,
     compute_joules,
     compute_ratio,
+    compute_resent_share,
     compute_stolen_share,
     find_foreign_processes,
     sum_foreign_cpu_s,
@@ -92,9 +94,8 @@ ENVIRONMENT_S = 0.15
 LONGEST_S = 1.0
 PERIOD_S = 1.0
 MAX_FOREIGN = 3
-#: No shares below these values: the kernel counts CPU time in ticks of 10 ms.
+#: No shares of CPU time below this value: the kernel counts CPU time in ticks of 10 ms.
 SHORTEST_S = 1.0
-FEWEST_SEGMENTS = 1000
 #: On other systems the wall and monotonic clocks drift apart, or are too coarse.
 _CLOCKS_AGREE = sys.platform.startswith("linux")
 _TOO_SHORT = {
@@ -215,15 +216,12 @@ class InterferenceMonitor:
 
     def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
-        resent, sent = (compute_growth(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
             "steal_share": None
             if seconds < SHORTEST_S
             else compute_stolen_share(was, now, seconds),
             "pressure_share": compute_ratio(compute_growth(was, now, "pressure_s"), seconds),
-            "retransmitted_share": None
-            if (sent or 0) < FEWEST_SEGMENTS
-            else compute_ratio(resent, sent),
+            "retransmitted_share": compute_resent_share(was, now),
             **{name: compute_growth(was, now, name) for name in _COUNTED},
             "octets_out": compute_growth(was, now, "octets_out"),
             "octets_in": compute_growth(was, now, "octets_in"),

@@ -57,13 +57,15 @@ class Counters(NamedTuple):
     """None for counters that the system does not report.
 
     `pressure_s`: time when something waited for a CPU. `quota_periods`: how many periods exhausted
-    a CPU quota of the agent's group or a parent group.
+    a CPU quota of the agent's group or a parent group. `segments_duplicate`: resent TCP segments
+    that the receiver already had, as its acknowledgements show (DSACK, RFC 2883).
     """
 
     cpus: Optional[Mapping[int, CpuTimes]] = None
     pressure_s: Optional[float] = None
     segments_sent: Optional[int] = None
     segments_resent: Optional[int] = None
+    segments_duplicate: Optional[int] = None
     listen_overflows: Optional[int] = None
     listen_drops: Optional[int] = None
     swapped_pages: Optional[int] = None

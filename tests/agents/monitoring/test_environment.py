@@ -116,7 +116,7 @@ def test_environment_is_checked_while_a_load_runs(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "SHORTEST_S", 0.0)
-    monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 0)
+    monkeypatch.setattr(counter_deltas, "FEWEST_SEGMENTS", 0)
     during = environment.InterferenceMonitor()
     await_burnt(burner)
     # Some segments of TCP, on a host that may be idle.
@@ -141,7 +141,7 @@ def test_environment_is_checked_while_a_load_runs(
 @linux_only
 def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "SHORTEST_S", 1e6)
-    monkeypatch.setattr(environment, "FEWEST_SEGMENTS", 1 << 62)
+    monkeypatch.setattr(counter_deltas, "FEWEST_SEGMENTS", 1 << 62)
     facts = environment.InterferenceMonitor().end(0.0, [])
     assert facts["foreign_cpu_s"] >= 0
     for key in ("foreign_share", "steal_share"):
@@ -250,7 +250,7 @@ MACHINE = {
     "proc/vmstat": "pgpgin 5\npswpin 30\npswpout 12\n",
     "proc/net/snmp": "Ip: X\nIp: 1\nTcp: ActiveOpens OutSegs RetransSegs\nTcp: 7 1000 3\n",
     "proc/net/netstat": (
-        "TcpExt: TW ListenOverflows ListenDrops\nTcpExt: 9 4 5\n"
+        "TcpExt: TW ListenOverflows ListenDrops TCPDSACKRecv\nTcpExt: 9 4 5 2\n"
         "IpExt: InOctets OutOctets\nIpExt: 100 200\n"
     ),
     "proc/net/snmp6": "Ip6InReceives 3\nIp6InOctets            \t1000\nIp6OutOctets  2000\n",
@@ -285,7 +285,7 @@ def test_environment_reads_the_counters_of_a_machine(tmp_path: Path) -> None:
     read = linux_counters.read_counters(None, put(tmp_path, MACHINE))
     assert read.cpus == {0: CpuTimes(40.5, 0.75, 0.5), 1: CpuTimes(50.5, 0.25, 0.25)}
     assert read.pressure_s == 2.5
-    assert (read.segments_sent, read.segments_resent) == (1000, 3)
+    assert (read.segments_sent, read.segments_resent, read.segments_duplicate) == (1000, 3, 2)
     assert (read.listen_overflows, read.listen_drops) == (4, 5)
     assert read.swapped_pages == 42
     assert read.throttle_count == 45
@@ -373,6 +373,28 @@ def test_a_cpu_that_was_added_or_removed_makes_the_share_unknown() -> None:
     )
     assert counter_deltas.compute_busy_s(start, end) is None
     assert counter_deltas.compute_stolen_share(start.counters, end.counters, 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "resent", "duplicate", "share"),
+    [
+        (1000, 10, 0, 0.01),
+        (1000, 10, 8, 0.002),
+        # A duplicate of the time before.
+        (1000, 0, 1, 0.0),
+        # Systems that do not count duplicates.
+        (1000, 10, None, 0.01),
+        (999, 10, 0, None),
+        (1000, None, None, None),
+    ],
+)
+def test_only_lost_segments_count_as_sent_again(
+    sent: int, resent: int | None, duplicate: int | None, share: float | None
+) -> None:
+    counted = {"sent": sent, "resent": resent, "duplicate": duplicate}
+    was = Counters(**{f"segments_{name}": 5 for name, n in counted.items() if n is not None})
+    now = Counters(**{f"segments_{name}": 5 + n for name, n in counted.items() if n is not None})
+    assert counter_deltas.compute_resent_share(was, now) == share
 
 
 def test_energy_is_counted_across_a_counter_overflow() -> None:

@@ -20,14 +20,15 @@ def read_counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM)
     """Return the counters; `cpus`: those whose times and throttling are counted, None = all."""
     tcp = _parse_table(read_text(system / "proc/net/snmp") or "", "Tcp")
     kernel = read_text(system / "proc/net/netstat") or ""
-    listening, traffic = _parse_table(kernel, "TcpExt"), _parse_table(kernel, "IpExt")
+    extended, traffic = _parse_table(kernel, "TcpExt"), _parse_table(kernel, "IpExt")
     return Counters(
         cpus=parse_times(read_text(system / "proc/stat") or "", cpus),
         pressure_s=_parse_pressure_s(read_text(system / "proc/pressure/cpu") or ""),
         segments_sent=tcp.get("OutSegs"),
         segments_resent=tcp.get("RetransSegs"),
-        listen_overflows=listening.get("ListenOverflows"),
-        listen_drops=listening.get("ListenDrops"),
+        segments_duplicate=extended.get("TCPDSACKRecv"),
+        listen_overflows=extended.get("ListenOverflows"),
+        listen_drops=extended.get("ListenDrops"),
         swapped_pages=_parse_swapped(read_text(system / "proc/vmstat") or ""),
         throttle_count=_throttle_count(cpus, system),
         quota_periods=_count_quota_periods(system),
