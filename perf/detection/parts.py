@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perf.detection import contests, run_summary, summary, watching
+from perf.detection import contests, run_summary, summary, summary_tables, watching
 from perf.detection.build_noise import measure_build_errors
 from perf.detection.capacity import measure_capacity_errors
 from perf.detection.comparisons import measure_grid
@@ -67,7 +67,7 @@ def _measure_changes(extent: Extent, seed: int) -> PartResult:
     return PartResult(
         measured=summary.get_measured(data),
         details={"apache-otava": read_otava_version(), **summary.list_details(data)},
-        text=summary.format_text(data),
+        text=summary_tables.format_text(data),
     )
 
 
@@ -92,9 +92,9 @@ def _measure_contests(extent: Extent, seed: int) -> PartResult:
 def _measure_runs(extent: Extent, seed: int) -> PartResult:
     data = run_summary.measure_runs(extent.runs, seed)
     return PartResult(
-        measured=run_summary.summarise_runs(data),
-        details=run_summary.describe_runs(data),
-        text=run_summary.format_runs(data),
+        measured=run_summary.get_measured(data),
+        details=run_summary.list_details(data),
+        text=run_summary.format_text(data),
     )
 
 
@@ -102,5 +102,5 @@ PARTS: Mapping[str, Part] = {
     "changes": Part(wanted=summary.WANTED, measure=_measure_changes),
     "watching": Part(wanted=watching.WANTED, measure=_measure_watching),
     "contests": Part(wanted=contests.WANTED, measure=_measure_contests),
-    "runs": Part(wanted=run_summary.RUNS_WANTED, measure=_measure_runs),
+    "runs": Part(wanted=run_summary.WANTED, measure=_measure_runs),
 }

@@ -23,7 +23,7 @@ _LARGE, _SHARE_OF_LARGE = 20, 0.25
 _SMALL_NOISE = 0.02
 
 _AT_MOST_5 = Requirement(relation="<=", limit=0.05)
-RUNS_WANTED: dict[str, Requirement | None] = {
+WANTED: dict[str, Requirement | None] = {
     "runs_without_a_change_that_claim_one": _AT_MOST_5,
     "runs_of_20_cases_without_a_change_that_are_headlined_as_changed": _AT_MOST_5,
     "runs_of_60_metrics_that_name_a_change_without_one": _AT_MOST_5,
@@ -83,8 +83,8 @@ def _count_runs(scenario: Scenario, number: int) -> int:
     return max(1, round(number * share))
 
 
-def summarise_runs(data: RunMeasurements) -> dict[str, float]:
-    """Return the measured values with the keys of RUNS_WANTED."""
+def get_measured(data: RunMeasurements) -> dict[str, float]:
+    """Return the measured values with the keys of WANTED."""
     known = [each for each in data.unchanged if each.group not in ("builds", "runs")]
     large = [each for each in known if each.scenario.cases == _LARGE]
     usual = [each for each in large if each.scenario.metrics == "3"]
@@ -155,7 +155,7 @@ def _find_power(data: RunMeasurements, noise: float) -> float:
     )
 
 
-def describe_runs(data: RunMeasurements) -> dict[str, Any]:
+def list_details(data: RunMeasurements) -> dict[str, Any]:
     """Return the underlying values, for the file of results."""
     return {
         kind: [
@@ -174,7 +174,7 @@ def _round(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, **rounded}
 
 
-def format_runs(data: RunMeasurements) -> str:
+def format_text(data: RunMeasurements) -> str:
     """Return the tables for people."""
     return f"{_format_unchanged(data.unchanged)}\n\n{_format_changed(data.changed)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 #: A change counts as found if the alarm is at most this many points away.
@@ -31,6 +31,10 @@ class Score:
     @property
     def f1(self) -> float:
         return _share(2 * self.found, 2 * self.found + self.false + self.missed)
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 def compute_score(expected: Sequence[int], alarms: Sequence[int]) -> Score:
