@@ -34,7 +34,7 @@ DEFINITION = dedent(
     matrix: {server: [quick, slow]}
     baseline: {server: slow}
     contest: server
-    rounds: 10
+    rounds: 8
     cooldown_s: 0
     """
 )
