@@ -25,16 +25,14 @@ AGENT_START_S = 0.5
 def compute_first_poll_s(job: Job) -> float:
     """Return the seconds until the first poll of a round that has just started.
 
-    It is the expected end of the first trial: the agent of the round has not asked for quiet yet,
-    and an earlier poll would come at the beginning of the load.
+    It is the expected end of the first trial. An earlier poll would come at the beginning of the
+    load: the agent asks for quiet only when it is polled.
     """
-    trials = job.trials.order_by("-round", "-position")
-    first = trials.filter(state=TrialState.PLANNED, round=job.round).last()
+    first = job.trials.filter(state=TrialState.PLANNED, round=job.round).first()
     if first is None:
         return POLL_S
-    earlier = trials.filter(
-        state=TrialState.MEASURED, case=first.case_id, round__lt=job.round
-    ).first()
+    measured = job.trials.filter(state=TrialState.MEASURED, round__lt=job.round)
+    earlier = measured.filter(case=first.case_id).last()
     if earlier is None or earlier.started_at is None or earlier.ended_at is None:
         return POLL_S
     took_s = (earlier.ended_at - earlier.started_at).total_seconds()

@@ -38,36 +38,6 @@ def format_text(data: Measurements) -> str:
     return "\n\n".join(parts)
 
 
-def _format_saturation(measured: Sequence[SaturationErrors]) -> str:
-    rows = [
-        (
-            f"{each.change:+.0%}",
-            f"{each.lost:.1%}",
-            *(f"{value:+.1%}" for value in (each.counted, each.included, each.cut)),
-        )
-        for each in measured
-    ]
-    head = ("Near saturation", "blocks lost", "without them", "with them", "with cut values")
-    return render_table(head, rows)
-
-
-def _format_capacity(measured: Sequence[CapacityErrors]) -> str:
-    rows = [
-        (
-            f"slope {each.slope:.0%}",
-            f"{each.bias:+.2%}",
-            f"{each.error:.2%}",
-            f"{each.covered:.1%}",
-            f"{each.width:.1%}",
-            f"{each.converged:.0%}",
-            f"{each.probes:.1f}",
-        )
-        for each in measured
-    ]
-    head = ("Capacity", "bias", "error", "covered", "interval", "converged", "probes")
-    return render_table(head, rows)
-
-
 def _format_scores(data: Measurements) -> str:
     rows = [
         (
@@ -225,3 +195,33 @@ def _format_bisections(many: Sequence[Bisections]) -> str:
         for each in many
     ]
     return render_table(("Bisections", "wrong", "no commit", "steps", "blocks", "builds"), rows)
+
+
+def _format_saturation(measured: Sequence[SaturationErrors]) -> str:
+    rows = [
+        (
+            f"{each.change:+.0%}",
+            f"{each.lost:.1%}",
+            *(f"{value:+.1%}" for value in (each.counted, each.included, each.cut)),
+        )
+        for each in measured
+    ]
+    head = ("Near saturation", "blocks lost", "without them", "with them", "with cut values")
+    return render_table(head, rows)
+
+
+def _format_capacity(measured: Sequence[CapacityErrors]) -> str:
+    rows = [
+        (
+            f"slope {each.slope:.0%}",
+            f"{each.bias:+.2%}",
+            f"{each.error:.2%}",
+            f"{each.covered:.1%}",
+            f"{each.width:.1%}",
+            f"{each.converged:.0%}",
+            f"{each.probes:.1f}",
+        )
+        for each in measured
+    ]
+    head = ("Capacity", "bias", "error", "covered", "interval", "converged", "probes")
+    return render_table(head, rows)

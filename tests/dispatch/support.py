@@ -1,4 +1,4 @@
-"""A job on two hosts, as the engine has it when it plans a round."""
+"""Jobs as the engine has them: on two hosts when it plans a round, and on a host over SSH."""
 
 import platform
 from pathlib import Path
@@ -8,13 +8,18 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import Job
+from tests.engine.test_over_ssh import add_confirmed
+from tests.support.engine import server
 from tests.support.factories import (
     Personas,
     make_definition,
     make_local_host,
+    make_personas,
     make_project,
     make_run,
 )
+from tests.support.programs import tool
+from tests.support.sshd import SshServer
 
 THEIR_OHA = {"path": "/usr/bin/oha", "version": "1.16.0", "sha256": "ab", "features": ["http3"]}
 
@@ -48,3 +53,15 @@ def leased(
     assert job is not None
     claims.update_job(job, round=1)
     return job
+
+
+def make_job_over_ssh(machine: SshServer, folder: Path, *, rounds: int) -> Job:
+    """Return a queued job with two trials in each round, on a host over SSH."""
+    tool("oha")
+    team = make_personas()
+    project, shas = make_project(team.alice, folder / "origin", [server(), server(start="#")])
+    make_definition(team.alice, project)
+    host = add_confirmed(machine, team)
+    # Other tests keep the machine busy.
+    request = {"rounds": rounds, "hosts": (host.name,), "wait_for_quiet": False}
+    return make_run(team.alice, shas, **request).jobs.get()

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from django.db.models.functions import Now
 
 from orchestrator.core.errors import InvalidRequestError, UnreachableError
 from orchestrator.dispatch import engine, probes
-from orchestrator.dispatch.connections import CONNECTIONS
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, MAX_POLL_FAILURES
 from orchestrator.dispatch.probes import PROBES_AT_ONCE, probe_host
 from orchestrator.fleet.absence import (
@@ -30,39 +29,22 @@ from orchestrator.runs.models import HostLease, Job, Trial
 from orchestrator.runs.states import JobState
 from orchestrator.runs.wait_reasons import describe_wait
 from orchestrator.transport.wake_on_lan import build_magic_packet
-from tests.engine.test_over_ssh import add_confirmed
-from tests.support.engine import server
+from tests.dispatch.support import make_job_over_ssh
 from tests.support.factories import (
     Personas,
     make_definition,
     make_local_host,
-    make_personas,
     make_project,
     make_run,
 )
 from tests.support.journals import read_journals
-from tests.support.programs import tool
-from tests.support.sshd import SshServer, start_sshd
-
-
-@pytest.fixture
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
-    with start_sshd(tmp_path_factory.mktemp("ssh")) as running:
-        yield running
-    CONNECTIONS.close_all()
+from tests.support.sshd import SshServer
 
 
 @pytest.fixture
 def job(transactional_db: None, machine: SshServer, tmp_path: Path, data_dir: Path) -> Job:
     """Two rounds of two trials, on a host over SSH."""
-    tool("oha")
-    team = make_personas()
-    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
-    make_definition(team.alice, project)
-    host = add_confirmed(machine, team)
-    # Other tests keep the machine busy.
-    request = {"rounds": 2, "hosts": (host.name,), "wait_for_quiet": False}
-    return make_run(team.alice, shas, **request).jobs.get()
+    return make_job_over_ssh(machine, tmp_path, rounds=2)
 
 
 def advance(job: Job) -> Job:

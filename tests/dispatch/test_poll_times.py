@@ -1,29 +1,17 @@
 """When the engine polls a real host during its rounds."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.dispatch import engine
-from orchestrator.dispatch.connections import CONNECTIONS
 from orchestrator.runs import leasing
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JOB_ENDED, JobState
-from tests.engine.test_over_ssh import add_confirmed
-from tests.support.engine import server
-from tests.support.factories import make_definition, make_personas, make_project, make_run
+from tests.dispatch.support import make_job_over_ssh
 from tests.support.journals import StepJournal, read_journals
-from tests.support.programs import tool
-from tests.support.sshd import SshServer, start_sshd
-
-
-@pytest.fixture
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
-    with start_sshd(tmp_path_factory.mktemp("ssh")) as running:
-        yield running
-    CONNECTIONS.close_all()
+from tests.support.sshd import SshServer
 
 
 def finish(job: Job) -> list[float]:
@@ -52,13 +40,7 @@ def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
 def test_a_later_round_is_first_polled_when_its_first_trial_has_ended(
     machine: SshServer, tmp_path: Path
 ) -> None:
-    tool("oha")
-    team = make_personas()
-    project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
-    make_definition(team.alice, project)
-    host = add_confirmed(machine, team)
-    request = {"rounds": 4, "hosts": (host.name,), "wait_for_quiet": False}
-    job = make_run(team.alice, shas, **request).jobs.get()
+    job = make_job_over_ssh(machine, tmp_path, rounds=4)
     steps = finish(job)
     job.refresh_from_db()
     assert job.state == JobState.FINISHED, job.message

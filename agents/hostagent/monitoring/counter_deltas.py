@@ -127,7 +127,7 @@ def compute_resent_share(was: Counters, now: Counters) -> Optional[float]:
     """Return the share of TCP segments that were lost and sent again.
 
     Linux also sends a segment again if its acknowledgement is only late (tail loss probe,
-    RFC 8985). The receiver reports such a segment as a duplicate, and it does not count.
+    RFC 8985). The receiver reports a duplicate then, which does not count.
     """
     resent, duplicate, sent = (
         compute_growth(was, now, f"segments_{name}") for name in ("resent", "duplicate", "sent")
