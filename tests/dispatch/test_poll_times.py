@@ -36,6 +36,7 @@ def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
     return sum(began < step < ended for step in steps)
 
 
+@pytest.mark.quiet
 @pytest.mark.usefixtures("transactional_db", "data_dir")
 def test_a_later_round_is_first_polled_when_its_first_trial_has_ended(
     machine: SshServer, tmp_path: Path

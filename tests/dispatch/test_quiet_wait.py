@@ -26,7 +26,7 @@ BUSY = {
     "host": "a",
     "busy_share": 0.62,
     "foreign": [{"name": "chromium", "cpu_s": 0.2}],
-    "quiet_s": 3.0,
+    "quiet_s": 60.0,
 }
 
 
@@ -59,7 +59,8 @@ def test_reason_of_a_wait_is_shown_until_the_next_phase(job: Job) -> None:
     waiting, wait_s = poll(job, BUSY)
     assert waiting.phase == WAITING_PHASE
     assert f"{job.host.name} is busy: other processes use 62 % of its CPUs" in waiting.message
-    assert wait_s == pytest.approx(3.0, abs=0.5)
+    assert wait_s
+    assert 30 < wait_s <= 60
     assert poll(job)[0].message == waiting.message
     started, _ = poll(job, {"event": "phase", "phase": "starting", "quiet_s": 0.0})
     assert (started.phase, started.message) == ("starting", "")
@@ -116,8 +117,8 @@ def test_trials_do_not_wait_on_a_shared_host(job: Job) -> None:
 def test_ticks_pause_while_a_load_runs_on_this_machine(job: Job) -> None:
     poll(job, BUSY)
     assert read_local_load_s() == 0
-    poll(job, {"event": "phase", "phase": "measuring", "quiet_s": 7.0})
-    assert 5 < read_local_load_s() <= 7
+    poll(job, {"event": "phase", "phase": "measuring", "quiet_s": 25.0})
+    assert 5 < read_local_load_s() <= 25
 
 
 def test_pause_of_the_ticks_is_limited() -> None:

@@ -59,7 +59,7 @@ def test_every_load_step_is_measured_on_one_start_of_the_server(host: AgentHost)
     assert [event["phase"] for event in phases] == [f"measuring step {n} of 3" for n in (1, 2, 3)]
     # Nobody looks before the last one has ended.
     quiet_until = [event["t"] + event["quiet_s"] for event in phases]
-    assert quiet_until == pytest.approx([phases[0]["t"] + 3.5] * 3, abs=0.1)
+    assert quiet_until == pytest.approx([phases[0]["t"] + 3.5] * 3, abs=0.5)
 
 
 def test_results_of_primers_and_warm_ups_are_dropped(host: AgentHost) -> None:
