@@ -253,6 +253,7 @@ def _export_row(row: TableRow) -> dict[str, Any]:
                 "runs": cell.runs,
                 "suspect": cell.suspect,
                 "excluded": cell.excluded,
+                "excluded_suspects": cell.excluded_suspects,
                 "reason": cell.reason,
                 "baseline": cell.baseline,
                 "published": cell.published,

@@ -32,6 +32,7 @@ from orchestrator.reports.pivot_columns import (
     spread_columns,
 )
 from orchestrator.reports.pivot_model import (
+    FEWEST_VALID,
     Cell,
     Head,
     Observation,
@@ -326,6 +327,12 @@ def _build_notes(
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")
+    without = sum(cell.excluded_suspects > 0 for cell in cells)
+    if without:
+        notes.append(
+            f"Suspect trials were excluded from {format_items(without, 'cell')} with at least "
+            f"{FEWEST_VALID} valid ones."
+        )
     unbounded = sum(0 < cell.runs < FEWEST_RUNS and not cell.paired for cell in cells)
     if unbounded:
         notes.append(

@@ -135,6 +135,7 @@ def _fill_cell(
         runs=cell.runs,
         suspect=cell.suspect,
         excluded=cell.excluded,
+        excluded_suspects=cell.excluded_suspects,
         baseline=cell.baseline,
         published=cell.published,
         origin=cell.origin,
@@ -169,6 +170,7 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
         runs=len({each.run for each in known}),
         suspect=sum(each.validity == "suspect" for each in known),
         excluded=sum(_is_invalid(each) for each in seen.samples),
+        excluded_suspects=sum(each.excluded for each in seen.samples),
         baseline=seen.baseline,
         origin=seen.origin,
         entry=_build_entry(seen, known, measure),
@@ -251,7 +253,7 @@ def _get_title(reason: str) -> str:
 
 
 def _is_invalid(sample: Sample) -> bool:
-    return sample.state == "measured" and not sample.counts
+    return sample.state == "measured" and not (sample.counts or sample.excluded)
 
 
 def _build_reason_cell(kind: Kind, reason: str, *, excluded: int = 0) -> Cell:

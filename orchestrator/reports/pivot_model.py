@@ -34,13 +34,18 @@ WORDS: Mapping[str, str] = {
 }
 
 
+#: A report may exclude the suspect trials of a cell with at least this many valid ones. A contest
+#: needs as many blocks.
+FEWEST_VALID = 5
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One trial. `values`: metric key → value in the metric's own unit.
 
     `run` is the number of its run (`hash_run`), `block` that of its block and `build` that of its
     build; `place` is its place in the order of its job, from 1. 0: not known. `interim`: its run
-    had interim analyses of its contest.
+    had interim analyses of its contest. `excluded`: it is suspect, and the report excludes it.
     """
 
     state: str
@@ -53,10 +58,12 @@ class Sample:
     place: int = 0
     build: int = 0
     interim: bool = False
+    excluded: bool = False
 
     @property
     def counts(self) -> bool:
-        return self.state == "measured" and self.validity in ("valid", "suspect")
+        usable = self.state == "measured" and self.validity in ("valid", "suspect")
+        return usable and not self.excluded
 
 
 class Origin(NamedTuple):
@@ -111,10 +118,11 @@ class Cell:
     """One value in the unit of `unit`, or why there is none.
 
     `low` and `high` are its 95 % interval. `trials` of `runs` count, `suspect` of them are suspect;
-    `excluded` are invalid. A reference result has only a value. `states_unit`: a heading has
-    the unit already. `origin`: the ids of its trials' case, host and commit. `tested` stands for it
-    in a ranking; None if it has no interval. `entry`: its trials by block, if it is in a contest.
-    `paired`: a change or difference between values of common blocks.
+    `excluded` are invalid, and `excluded_suspects` are suspect ones that do not count. A reference
+    result has only a value. `states_unit`: a heading has the unit already. `origin`: the ids of its
+    trials' case, host and commit. `tested` stands for it in a ranking; None if it has no interval.
+    `entry`: its trials by block, if it is in a contest. `paired`: a change or difference between
+    values of common blocks.
     """
 
     kind: Kind
@@ -128,6 +136,7 @@ class Cell:
     runs: int = 0
     suspect: int = 0
     excluded: int = 0
+    excluded_suspects: int = 0
     reason: str = ""
     baseline: bool = False
     published: bool = False

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -14,10 +14,11 @@ from django.db.models.functions import Coalesce
 from orchestrator.fleet.models import HostChange
 from orchestrator.measurements.comparability import hash_block, hash_build, hash_run
 from orchestrator.measurements.readings import load_values
-from orchestrator.reports.pivot_model import Sample
+from orchestrator.reports.pivot_model import FEWEST_VALID, Sample
 from orchestrator.reports.spec_fields import parse_percentile
 from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
 from orchestrator.runs.models import UNTIL_OF_CONTESTS, Trial
+from orchestrator.runs.states import Validity
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import is_supported
 
@@ -56,7 +57,10 @@ class _Kind(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """The last columns of the query in `_load_groups`, in their order."""
+    """The last columns of the query in `_load_groups`, in their order.
+
+    `excluded`: the trial is suspect, and the report excludes it.
+    """
 
     pk: UUID
     run: UUID
@@ -69,17 +73,19 @@ class _Row(NamedTuple):
     position: int
     build: str | None
     until: str
+    excluded: bool = False
 
     @property
     def counts(self) -> bool:
-        return self.state == "measured" and self.validity in ("valid", "suspect")
+        usable = self.state == "measured" and self.validity in ("valid", "suspect")
+        return usable and not self.excluded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Group:
     """The newest kind of trials of a cell. `other_trials`: how many of the other kinds count.
 
-    `alone`: there is no other kind, and the host never changed.
+    `alone`: there is no other kind, the host never changed, and no trial is excluded.
     """
 
     kind: _Kind
@@ -94,14 +100,19 @@ def load_tried_cells(
     merged: Collection[str],
     *,
     one_run: bool = False,
+    exclude_suspects: bool = False,
 ) -> dict[CellKey, TriedCell]:
     """Return the trials by cell, of the newest kind that has trials (`TriedCell`).
+
+    `exclude_suspects`: suspect trials do not count in a cell with FEWEST_VALID valid ones.
 
     `keys` are the metrics of each trial, `merged` the percentiles over all trials. These include
     trials whose own distributions were removed, except with `one_run`. Their kind is not known, so
     they are left out if there may be several.
     """
     groups = _load_groups(trials)
+    if exclude_suspects:
+        groups = {cell: _exclude_suspects(group) for cell, group in groups.items()}
     counted = [row.pk for group in groups.values() for row in group.rows if row.counts]
     values = defaultdict(dict, load_values(counted, keys))
     distributions = _load_distributions(
@@ -209,6 +220,18 @@ def _select_newest(groups: Sequence[tuple[_Kind, list[_Row]]], *, changed: bool)
     return _Group(kind=kind, rows=rows, other_trials=others, alone=not (changed or others))
 
 
+def _exclude_suspects(group: _Group) -> _Group:
+    """Return the group without its suspect trials, if enough valid ones remain."""
+    counted = [row for row in group.rows if row.counts]
+    valid = sum(row.validity == Validity.VALID for row in counted)
+    if valid < FEWEST_VALID or valid == len(counted):
+        return group
+    rows = [
+        row._replace(excluded=row.counts and row.validity == Validity.SUSPECT) for row in group.rows
+    ]
+    return replace(group, rows=rows, alone=False)
+
+
 def _load_merged(
     cells: Collection[CellKey],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
@@ -295,4 +318,5 @@ def _sample(row: _Row, values: Mapping[str, float]) -> Sample:
         place=row.position + 1,
         build=hash_build(row.build or ""),
         interim=row.until in UNTIL_OF_CONTESTS,
+        excluded=row.excluded,
     )

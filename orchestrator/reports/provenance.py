@@ -13,7 +13,7 @@ from orchestrator.fleet.fact_texts import format_fact_value
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.hardware import Machine, list_machines, load_snapshots
-from orchestrator.reports.pivot_model import WORDS
+from orchestrator.reports.pivot_model import FEWEST_VALID, WORDS
 from orchestrator.reports.report_builder import Report
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import Validity
@@ -125,7 +125,10 @@ def _format_outcomes(report: Report) -> str:
         "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
     )  # fmt: skip
     counts = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
-    return f"{', '.join(counts) or 'none'}; values use only valid and suspect ones"
+    use = "values use only valid and suspect ones"
+    if report.spec.suspect_trials == "exclude":
+        use = f"values use suspect ones only in cells with fewer than {FEWEST_VALID} valid ones"
+    return f"{', '.join(counts) or 'none'}; {use}"
 
 
 def _load(report: Report) -> str:

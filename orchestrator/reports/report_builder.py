@@ -94,7 +94,13 @@ def build_report(
     commits = _load_commits(member, benchmark, spec.commit, run)
     trials = _load_trials(member, benchmark, commits, run)
     metrics, merged = _list_wanted_metrics(spec)
-    cells = load_tried_cells(trials, metrics, merged, one_run=run is not None)
+    cells = load_tried_cells(
+        trials,
+        metrics,
+        merged,
+        one_run=run is not None,
+        exclude_suspects=spec.suspect_trials == "exclude",
+    )
     if run is None:
         cells = with_external(cells, benchmark, commits, metrics)
     hosts = _load_hosts(member, spec, benchmark, cells)

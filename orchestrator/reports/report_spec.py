@@ -227,7 +227,8 @@ class ReportSpec(Strict):
 
     `commit`: newest (of those measured), all, or a commit, branch or tag. Without `hosts` and
     `profiles` all count. `names`: dimension → value → its display name. `published`: whether and
-    where imported reference results are shown. `prose`: Markdown above the tables.
+    where imported reference results are shown. `suspect_trials`: whether they count in a cell with
+    enough valid ones (FEWEST_VALID). `prose`: Markdown above the tables.
     """
 
     version: Literal[1]
@@ -242,6 +243,7 @@ class ReportSpec(Strict):
     cases: Expression = ""
     names: dict[Name, dict[Text, Text]] = {}
     published: Literal["none", "columns", "rows"] = "none"
+    suspect_trials: Literal["include", "exclude"] = "include"
     tables: Annotated[list[TableSpec], Field(min_length=1, max_length=20)]
     claims: Annotated[list[Claim], Field(max_length=MAX_CLAIMS)] = []
     original: Original = Original()

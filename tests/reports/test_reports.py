@@ -221,6 +221,37 @@ def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run
     assert "Builds" not in facts
 
 
+def _count_cell(report: Report) -> tuple[int, int, int]:
+    (row,) = report.tables[0].rows
+    cell = row.cells[0]
+    return cell.trials, cell.suspect, cell.excluded_suspects
+
+
+def test_suspect_trials_are_excluded_on_request_if_five_valid_ones_remain(
+    personas: Personas, run: Run
+) -> None:
+    add = make_run(personas.alice, [run.variants.all()[1].commit.sha], rounds=3)
+    finish_run(add, [1600])
+    trials = Trial.objects.filter(job__host__name="here", variant__commit__subject="version 2")
+    trials.filter(job__run=run, round=1).update(validity="suspect")
+    trials.filter(job__run=add, round=1).update(validity="suspect")
+    wanted: dict[str, Any] = {"cases": "kind == 'new' and connections == 4", "hosts": ["here"]}
+    assert _count_cell(made(personas, **wanted)) == (7, 2, 0)
+    report = made(personas, **wanted, suspect_trials="exclude")
+    assert _count_cell(report) == (5, 0, 2)
+    note = "Suspect trials were excluded from 4 cells with at least 5 valid ones."
+    assert note in report.tables[0].notes
+    facts = dict(load_provenance(report).facts)
+    assert facts["Trials"].startswith("5 valid, 2 suspect; values use suspect ones only in cells")
+    assert "Suspect for" not in facts
+    rows = json.loads(report_json(report))["tables"][0]["rows"]
+    assert rows[0]["cells"][0]["excluded_suspects"] == 2
+    # The percentile of all requests excludes them, too.
+    trials.filter(job__run=add).update(validity="suspect")
+    trials.filter(job__run=run).update(validity="suspect")
+    assert _count_cell(made(personas, **wanted, suspect_trials="exclude")) == (7, 7, 0)
+
+
 def test_provenance_names_the_builds_of_the_commits(personas: Personas, run: Run) -> None:
     for trial in Trial.objects.filter(job__run=run):
         digest = f"{trial.variant.position}" * 64

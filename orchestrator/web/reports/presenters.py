@@ -23,10 +23,12 @@ class CellView:
 
     @property
     def trials(self) -> str:
-        """Return "6 trials of 2 runs, 1 invalid excluded"."""
+        """Return "6 trials of 2 runs; excluded: 1 invalid, 2 suspect"."""
         cell = self.cell
         text = f"{format_items(cell.trials, 'trial')} of {format_items(cell.runs, 'run')}"
-        return f"{text}, {cell.excluded} invalid excluded" if cell.excluded else text
+        counts = {"invalid": cell.excluded, "suspect": cell.excluded_suspects}
+        excluded = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        return f"{text}; excluded: {excluded}" if excluded else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

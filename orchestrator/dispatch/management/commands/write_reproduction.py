@@ -26,7 +26,7 @@ from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.reports.charts import Chart
 from orchestrator.reports.claim_exports import render_conclusions
 from orchestrator.reports.exports import report_markdown
-from orchestrator.reports.measured_tables import keep_measured_rows
+from orchestrator.reports.measured_tables import keep_measured_parts
 from orchestrator.reports.pictures import take_first_picture
 from orchestrator.reports.report_builder import Report, build_report
 from orchestrator.reports.saved_reports import load_saved_report, read_report_spec
@@ -80,7 +80,7 @@ class Command(BaseCommand):
                 options["out"].parent.mkdir(parents=True, exist_ok=True)
                 reports = _build_reports(member, options["reports"], commit.sha, show)
                 if options["size"] == "report":
-                    reports = map(keep_measured_rows, reports)
+                    reports = map(keep_measured_parts, reports)
                 text = "\n".join(_render_page(reports, options["reports"], preface, options["out"]))
         except PitwallError as error:
             raise CommandError(str(error)) from error
