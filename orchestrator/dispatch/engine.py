@@ -6,10 +6,11 @@ claim:
 1. PREPARE: on each host copy the agent, stop orphans and store the facts. Then mark what these
    hosts cannot measure, and send tools and commits for the rest.
 2. START_FOLLOWERS, with several hosts: their supervisors build, and wait for the lead.
-3. START: write the round's plan and start the supervisor of the lead.
+3. START: write the plan of a round, or of several short ones (`step_rounds.py`), and start the
+   supervisor of the lead.
 4. POLL: read the new part of the lead's journal, and store finished trials.
-5. FINISH, or START of the next round. CANCEL is possible at any time. Cancelled cases are dropped
-   from the current round. Between two rounds, cases that would only fail again are skipped, and
+5. FINISH, or START of the next rounds. CANCEL is possible at any time. Cancelled cases are dropped
+   from the current rounds. Between two plans, cases that would only fail again are skipped, and
    decided cases end if the run asks for that.
 
 A step counts as failed before it is tried, so a worker that dies during it is counted as well; a
@@ -84,6 +85,7 @@ from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.quiet_wait import PAUSE_S, WAITING_PHASE, describe_pause
 from orchestrator.runs.states import JobState
+from orchestrator.runs.step_rounds import list_step_rounds
 
 logger = logging.getLogger(__name__)
 
@@ -357,7 +359,7 @@ def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | Non
     following = _advance_to_next_trial(job)
     if following is None:
         return end_job(job, job_hosts, *outcomes.derive_outcome(job))
-    if following.round == job.round:
+    if following.round in list_step_rounds(job):
         why = lost[0] if lost else "it skipped trials of its round"
         return try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
     if pause := describe_pause(job):

@@ -1,19 +1,20 @@
-"""The secrets that the hosts of a job get for one round: only in memory, and never in the plan."""
+"""The secrets that the hosts of a job get for one step: only in memory, and never in the plan."""
 
 from orchestrator.benchmarks.project_secrets import open_secrets
 from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
+from orchestrator.runs.step_rounds import list_step_rounds
 
 
 def open_round_secrets(job: Job) -> dict[str, str]:
-    """Return the values for the planned trials of the job's round, and store their versions.
+    """Return the values for the planned trials of the job's step, and store their versions.
 
     Every host gets all of them: a process may print what another process told it. The caller holds
     the job's claim. InvalidRequestError if one was deleted in the meantime.
     """
-    trials = job.trials.filter(round=job.round, state=TrialState.PLANNED)
+    trials = job.trials.filter(round__in=list_step_rounds(job), state=TrialState.PLANNED)
     cases = trials.order_by().values_list("case__parameters", flat=True).distinct()
     definition = job.run.definition
     names = get_stored_spec(definition).list_secret_names(cases)

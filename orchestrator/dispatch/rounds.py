@@ -1,4 +1,7 @@
-"""The plan of one round, as the agents get it (`plan.json`; see agents/hostagent/protocol.py)."""
+"""The plan of one step, as the agents get it (`plan.json`; see agents/hostagent/protocol.py).
+
+A step measures one round of the job, or several short ones.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -57,6 +60,7 @@ from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.pinned_repositories import load_pinned_commits
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
+from orchestrator.runs.step_rounds import list_step_rounds
 
 #: The least time for which the agents of a round continue without a poll. For the same time the
 #: engine waits for a host that does not answer.
@@ -66,9 +70,9 @@ KEEP_DAYS = 30.0
 
 
 def build_step_id(job: Job) -> str:
-    """Return the name of the current round on hosts.
+    """Return the name of the current step on hosts, which is that of its first round.
 
-    A round that continues after an interruption is another step.
+    A step that continues after an interruption is another step.
     """
     return _format_step_id(job.attempt, job.round, job.interruptions)
 
@@ -94,18 +98,18 @@ def load_silence_s(job: Job) -> float:
 
     Its agent stops the round after the same time without a poll.
     """
-    trials = list(job.trials.filter(round=job.round).select_related("case"))
+    trials = list(job.trials.filter(round__in=list_step_rounds(job)).select_related("case"))
     cases = {trial.case_id: trial.case for trial in trials}
     return _compute_silence_s(resolve_cases(read_spec(job.run.definition), cases.values()), trials)
 
 
 def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
-    """Return the plan of the job's current round for each host's label: its planned trials.
+    """Return the plan of the job's current step for each host's label: its planned trials.
 
     `ports`: the ports on which the named followers listen for their lead.
     """
     trials = list(
-        job.trials.filter(round=job.round, state=TrialState.PLANNED)
+        job.trials.filter(round__in=list_step_rounds(job), state=TrialState.PLANNED)
         .select_related("case", "variant__commit")
         .order_by("position")
     )

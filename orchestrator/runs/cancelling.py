@@ -28,6 +28,7 @@ from orchestrator.runs.states import (
     TrialState,
     describe_run_state,
 )
+from orchestrator.runs.step_rounds import list_step_rounds
 from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The reason of a trial that a user cancelled begins with this.
@@ -124,8 +125,8 @@ def must_stop(job: Job) -> bool:
 
 
 def load_cancelled_trial_ids(job: Job) -> list[str]:
-    """Return the ids of the cancelled trials in the current round of the job."""
-    trials = _filter_cancelled(job).filter(round=job.round).order_by("position")
+    """Return the ids of the cancelled trials in the current step of the job."""
+    trials = _filter_cancelled(job).filter(round__in=list_step_rounds(job)).order_by("position")
     return [str(pk) for pk in trials.values_list("pk", flat=True)]
 
 

@@ -29,6 +29,7 @@ from orchestrator.runs.states import (
     TrialState,
     describe_run_state,
 )
+from orchestrator.runs.step_rounds import list_step_rounds
 from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The phase of a job whose trial waits.
@@ -69,9 +70,10 @@ def describe_busy_host(
 
 def describe_pause(job: Job) -> str:
     """Return why the job should pause now; empty if it should not."""
-    if not get_limit_s(job) or job.pauses >= MOST_PAUSES or job.round < DISTURBED_ROUNDS:
+    ended = list_step_rounds(job)[-1]
+    if not get_limit_s(job) or job.pauses >= MOST_PAUSES or ended < DISTURBED_ROUNDS:
         return ""
-    last = range(job.round, job.round - DISTURBED_ROUNDS, -1)
+    last = range(ended, ended - DISTURBED_ROUNDS, -1)
     if not all(_is_disturbed(job, each) for each in last):
         return ""
     host = job.host.name if job.host else "a host"

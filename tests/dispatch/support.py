@@ -1,13 +1,16 @@
 """Jobs as the engine has them: on two hosts when it plans a round, and on a host over SSH."""
 
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
+from orchestrator.dispatch import engine
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import Job
+from orchestrator.runs.states import JOB_ENDED
 from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import server
 from tests.support.factories import (
@@ -65,3 +68,16 @@ def make_job_over_ssh(machine: SshServer, folder: Path, *, rounds: int) -> Job:
     # Other tests keep the machine busy.
     request = {"rounds": rounds, "hosts": (host.name,), "wait_for_quiet": False}
     return make_run(team.alice, shas, **request).jobs.get()
+
+
+def finish(job: Job) -> list[float]:
+    """Advance the job to its end as a worker does; return the times of its steps."""
+    assert leasing.lease_queued_jobs() == [job.pk]
+    steps = []
+    deadline = time.monotonic() + 60
+    while Job.objects.get(pk=job.pk).state not in JOB_ENDED:
+        assert time.monotonic() < deadline
+        steps.append(time.time())
+        result = engine.advance(job.pk)
+        time.sleep(result.wait_s or 0)
+    return steps

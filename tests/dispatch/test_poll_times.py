@@ -1,30 +1,14 @@
-"""When the engine polls a real host during its rounds."""
+"""When the engine polls a real host during its rounds, and how often it starts the agent."""
 
-import time
 from pathlib import Path
 
 import pytest
 
-from orchestrator.dispatch import engine
-from orchestrator.runs import leasing
-from orchestrator.runs.models import Job
-from orchestrator.runs.states import JOB_ENDED, JobState
-from tests.dispatch.support import make_job_over_ssh
+from orchestrator.runs import step_rounds
+from orchestrator.runs.states import JobState
+from tests.dispatch.support import finish, make_job_over_ssh
 from tests.support.journals import StepJournal, read_journals
 from tests.support.sshd import SshServer
-
-
-def finish(job: Job) -> list[float]:
-    """Advance the job to its end as a worker does; return the times of its steps."""
-    assert leasing.lease_queued_jobs() == [job.pk]
-    steps = []
-    deadline = time.monotonic() + 60
-    while Job.objects.get(pk=job.pk).state not in JOB_ENDED:
-        assert time.monotonic() < deadline
-        steps.append(time.time())
-        result = engine.advance(job.pk)
-        time.sleep(result.wait_s or 0)
-    return steps
 
 
 def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
@@ -39,8 +23,9 @@ def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
 @pytest.mark.quiet
 @pytest.mark.usefixtures("transactional_db", "data_dir")
 def test_a_later_round_is_first_polled_when_its_first_trial_has_ended(
-    machine: SshServer, tmp_path: Path
+    machine: SshServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(step_rounds, "LONGEST_S", 0.0)
     job = make_job_over_ssh(machine, tmp_path, rounds=4)
     steps = finish(job)
     job.refresh_from_db()
@@ -50,3 +35,20 @@ def test_a_later_round_is_first_polled_when_its_first_trial_has_ended(
     assert count_steps_in_first_trial(first, steps)
     # A trial may take longer than expected on a busy machine, but hardly three times in a row.
     assert 0 in [count_steps_in_first_trial(journal, steps) for journal in later]
+
+
+@pytest.mark.usefixtures("transactional_db", "data_dir")
+def test_short_rounds_are_measured_with_one_start_of_the_agent(
+    machine: SshServer, tmp_path: Path
+) -> None:
+    job = make_job_over_ssh(machine, tmp_path, rounds=4)
+    finish(job)
+    job.refresh_from_db()
+    assert job.state == JobState.FINISHED, job.message
+    assert [trial.state for trial in job.trials.all()] == ["measured"] * 8
+    journals = read_journals(machine.work_dir)
+    measured = [
+        [e["trial"] for e in each.events if e["event"] == "trial_done"] for each in journals
+    ]
+    order = [str(pk) for pk in job.trials.order_by("position").values_list("pk", flat=True)]
+    assert measured == [order[:2], order[2:]]

@@ -14,7 +14,7 @@ from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.local_loads import MOST_S, announce_local_load, read_local_load_s
 from orchestrator.dispatch.rounds import build_round_plans
 from orchestrator.fleet.models import Host
-from orchestrator.runs import leasing
+from orchestrator.runs import leasing, step_rounds
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.quiet_wait import WAITING_PHASE, describe_pause, end_quiet_waits
 from orchestrator.runs.states import JobState
@@ -138,8 +138,11 @@ def measure_round(
 
 
 @pytest.fixture
-def measured_job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
-    """A job in the middle of the second of three rounds."""
+def measured_job(
+    personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Job:
+    """A job in the middle of the second of three rounds, each with a plan of its own."""
+    monkeypatch.setattr(step_rounds, "LONGEST_S", 0.0)
     return job_on_hostile_host(personas, tmp_path, rounds=3, current=2)
 
 
@@ -156,6 +159,34 @@ def test_job_pauses_after_two_disturbed_rounds(measured_job: Job) -> None:
     assert "the last 2 rounds have no usable block" in paused.message
     assert 500 < (paused.not_before - utc_now()).total_seconds() <= 600
     assert not HostLease.objects.filter(job=paused).exists()
+
+
+def test_a_job_pauses_after_the_last_rounds_of_a_common_plan(
+    personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_on_hostile_host(personas, tmp_path, rounds=5, current=2)
+    round_s = sum(job.trials.filter(round=2).values_list("expected_s", flat=True))
+    monkeypatch.setattr(step_rounds, "LONGEST_S", 3.5 * round_s)
+    measure_round(job, 1, "valid", "valid")
+    measure_round(job, 2, "valid", "valid")
+    measure_round(job, 3, "invalid", "invalid")
+    measure_round(job, 4, "invalid", "invalid")
+    paused = finish_round(job)
+    assert (paused.phase, paused.pauses) == ("paused", 1)
+    assert "the last 2 rounds have no usable block" in paused.message
+
+
+def test_a_trial_that_was_skipped_in_a_common_plan_is_tried_again(
+    personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_on_hostile_host(personas, tmp_path, rounds=5, current=2)
+    round_s = sum(job.trials.filter(round=2).values_list("expected_s", flat=True))
+    monkeypatch.setattr(step_rounds, "LONGEST_S", 3.5 * round_s)
+    for number in (1, 2, 3):
+        measure_round(job, number, "valid", "valid")
+    again = finish_round(job)
+    assert (again.state, again.attempt) == ("queued", 2)
+    assert "it skipped trials of its round" in again.message
 
 
 def test_job_on_a_shared_host_does_not_pause(measured_job: Job) -> None:

@@ -9,13 +9,16 @@ import pytest
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.rounds import build_round_plans
 from orchestrator.dispatch.warmups import lengthen_warmup
+from orchestrator.runs import step_rounds
 from orchestrator.runs.models import Job, Trial
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas
 
 
 @pytest.fixture
-def job(personas: Personas, tmp_path: Path) -> Job:
+def job(personas: Personas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+    """Its rounds have separate plans, as rounds of long loads have."""
+    monkeypatch.setattr(step_rounds, "LONGEST_S", 0.0)
     return leased(personas, tmp_path, DEFINITION, rounds=4)
 
 
