@@ -13,8 +13,10 @@ FIRST_END_S = 0.5
 LONGEST_END_S = 2.0
 #: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
 LONG_LOAD_S = 10.0
-#: A poll that comes too early finds nothing, and the next one comes half a second later.
-SLACK_S = 0.05
+#: A poll that comes too early disturbs the end of a load, finds nothing, and is repeated half a
+#: second later. Ends vary, so polls come later if there is a cooldown, by a share of it.
+SLACK_S, LONGEST_SLACK_S = 0.05, 0.3
+SLACK_SHARE = 0.25
 
 
 class PollPause:
@@ -43,7 +45,7 @@ class PollPause:
         if trial:
             self._ends += self._start_s
             if is_disturbed_by_polls(trial):
-                self._ends += compute_loads_s(trial) + self._end_s
+                self._ends += compute_loads_s(trial) + self._end_s + compute_slack_s(trial)
 
     def end(self, following: Optional[Trial], after_s: float) -> None:
         """A trial has ended; `following` starts after that time.
@@ -52,7 +54,7 @@ class PollPause:
         """
         if self._loads_end is not None:
             took_s = max(0.0, time.monotonic() - self._loads_end)
-            self._end_s = min(took_s, LONGEST_END_S) + SLACK_S
+            self._end_s = min(took_s, LONGEST_END_S)
         self.announce(following, after_s)
 
     def exclude(self, seconds: float) -> None:
@@ -64,7 +66,7 @@ class PollPause:
         now = time.monotonic()
         self._start_s = max(0.0, now - self._began)
         self._loads_end = now + compute_loads_s(trial)
-        self._ends = self._loads_end + self._end_s
+        self._ends = self._loads_end + self._end_s + compute_slack_s(trial)
 
     def left_s(self) -> float:
         return round(max(0.0, self._ends - time.monotonic()), 3)
@@ -73,6 +75,11 @@ class PollPause:
 def is_disturbed_by_polls(trial: Trial) -> bool:
     """Return whether a poll at the beginning of the loads would make the trial suspect."""
     return compute_loads_s(trial) < LONG_LOAD_S
+
+
+def compute_slack_s(trial: Trial) -> float:
+    """Return the time from the expected end of a trial to the next poll."""
+    return max(SLACK_S, min(LONGEST_SLACK_S, SLACK_SHARE * trial.cooldown_s))
 
 
 def compute_loads_s(trial: Trial) -> float:

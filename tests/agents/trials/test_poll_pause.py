@@ -2,7 +2,12 @@
 
 import pytest
 
-from agents.hostagent.trials.poll_pause import FIRST_END_S, LONGEST_END_S, SLACK_S
+from agents.hostagent.trials.poll_pause import (
+    FIRST_END_S,
+    LONGEST_END_S,
+    LONGEST_SLACK_S,
+    SLACK_S,
+)
 from tests.agents.support import FAKE_TOOL, AgentHost, a_plan, a_trial
 
 #: A tool that takes half a second longer than the second that the plan expects.
@@ -13,10 +18,21 @@ def test_polls_pause_until_the_next_trial_ends_as_late_as_the_one_before(host: A
     tool = host.send_tool(SLOW_TOOL)
     step = host.run_round(a_plan(*[a_trial(tool, id=name) for name in ("t1", "t2")]))
     first, second = (each for each in step.named("phase") if each["phase"] == "measuring")
-    assert 1.0 < first["quiet_s"] <= 1.0 + FIRST_END_S
+    assert 1.0 < first["quiet_s"] <= 1.0 + FIRST_END_S + SLACK_S
     took_s = step.named("trial_done")[0]["t"] - first["t"]
     longest_s = 1.0 + LONGEST_END_S + SLACK_S
     assert 1.0 + FIRST_END_S < second["quiet_s"] <= min(took_s + 0.1, longest_s)
+
+
+@pytest.mark.parametrize(("cooldown_s", "slack_s"), [(0.0, SLACK_S), (2.0, LONGEST_SLACK_S)])
+def test_polls_come_later_if_a_cooldown_follows(
+    host: AgentHost, cooldown_s: float, slack_s: float
+) -> None:
+    trial = a_trial(host.send_tool(), cooldown_s=cooldown_s)
+    step = host.run_round(a_plan(trial))
+    (loading,) = (each for each in step.named("phase") if each["phase"] == "measuring")
+    longest_s = 1.0 + FIRST_END_S + slack_s
+    assert longest_s - 0.2 < loading["quiet_s"] <= longest_s
 
 
 @pytest.mark.parametrize(("expected_s", "pauses"), [(1.0, True), (10.0, False)])
