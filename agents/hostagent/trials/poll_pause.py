@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Optional
 
 from ..step.plan import Trial
@@ -11,6 +12,9 @@ from ..step.plan import Trial
 FIRST_END_S = 0.5
 #: The longest such time, since the next trial may have a smaller output to read.
 LONGEST_END_S = 2.0
+#: The next end is expected to take as long as the longest of this many. Cases of one round differ,
+#: and after a late poll the results are still read in the cooldown and the start of the next trial.
+ENDS = 5
 #: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
 LONG_LOAD_S = 10.0
 #: A poll that comes too early disturbs the end of a load, finds nothing, and is repeated half a
@@ -30,6 +34,7 @@ class PollPause:
     def __init__(self) -> None:
         self._start_s = 0.0
         self._end_s = FIRST_END_S
+        self._took_s: deque[float] = deque(maxlen=ENDS)
         self._loads_end: Optional[float] = None
         self._began = time.monotonic()
         self._ends = self._began
@@ -50,11 +55,11 @@ class PollPause:
     def end(self, following: Optional[Trial], after_s: float) -> None:
         """A trial has ended; `following` starts after that time.
 
-        The end of the next one, from the expected end of its loads, takes as long.
+        The end of the next one, from the expected end of its loads, may take as long as before.
         """
         if self._loads_end is not None:
-            took_s = max(0.0, time.monotonic() - self._loads_end)
-            self._end_s = min(took_s, LONGEST_END_S)
+            self._took_s.append(max(0.0, time.monotonic() - self._loads_end))
+            self._end_s = min(max(self._took_s), LONGEST_END_S)
         self.announce(following, after_s)
 
     def exclude(self, seconds: float) -> None:

@@ -1,12 +1,18 @@
 """How long the agent asks not to be polled, in a round of real trials."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
+from agents.hostagent.step.plan import Trial
+from agents.hostagent.trials import poll_pause
 from agents.hostagent.trials.poll_pause import (
     FIRST_END_S,
     LONGEST_END_S,
     LONGEST_SLACK_S,
     SLACK_S,
+    PollPause,
 )
 from tests.agents.support import FAKE_TOOL, AgentHost, a_plan, a_trial
 
@@ -51,3 +57,18 @@ def test_a_short_load_is_not_polled_when_it_begins(
     asked_until = ended["t"] + ended["quiet_s"]
     assert started["t"] <= asked_until
     assert (asked_until > loading["t"] + 0.5) is pauses
+
+
+def test_the_longest_of_the_last_ends_is_expected_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(poll_pause, "time", SimpleNamespace(monotonic=lambda: now_s))
+    loads = [SimpleNamespace(wall_limit_s=60.0)]
+    trial = cast(Trial, SimpleNamespace(expected_s=1.0, cooldown_s=0.0, search=None, loads=loads))
+    pause, announced = PollPause(), []
+    for end_s in (0.2, 0.6, *[0.1] * 5, 9.0, 0.1):
+        pause.begin_loads(trial)
+        announced.append(pause.left_s())
+        now_s += 1.0 + end_s
+        pause.end(trial, 0.0)
+    expected = [FIRST_END_S, 0.2, *[0.6] * 5, 0.1, LONGEST_END_S]
+    assert announced == pytest.approx([1.0 + end_s + SLACK_S for end_s in expected])
