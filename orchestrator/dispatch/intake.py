@@ -25,7 +25,7 @@ from orchestrator.runs import claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.quiet_wait import WAITING_PHASE, describe_busy_host
 from orchestrator.runs.states import TrialState
-from orchestrator.runs.step_rounds import list_step_rounds
+from orchestrator.runs.step_rounds import filter_step_trials
 
 CLOCK_TOLERANCE_S = 2.0
 #: The limit of events per trial in the journal, including those of builds and of the round. A
@@ -117,7 +117,7 @@ def load_failed_trials(job: Job) -> list[FailedTrial]:
 
 def _check_number(job: Job, events: Sequence[Any]) -> None:
     """Check the number of events: each costs statements, so a host must not send too many."""
-    trials = job.trials.filter(round__in=list_step_rounds(job)).count()
+    trials = filter_step_trials(job).count()
     prepares = has_prepare_steps(read_spec(job.run.definition))
     most = EVENTS_BESIDE + (EVENTS_A_TRIAL + PREPARE_EVENTS * prepares) * trials
     if len(events) > most:

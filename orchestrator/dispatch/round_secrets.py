@@ -5,7 +5,7 @@ from orchestrator.benchmarks.selectors import get_stored_spec
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
-from orchestrator.runs.step_rounds import list_step_rounds
+from orchestrator.runs.step_rounds import filter_step_trials
 
 
 def open_round_secrets(job: Job) -> dict[str, str]:
@@ -14,7 +14,7 @@ def open_round_secrets(job: Job) -> dict[str, str]:
     Every host gets all of them: a process may print what another process told it. The caller holds
     the job's claim. InvalidRequestError if one was deleted in the meantime.
     """
-    trials = job.trials.filter(round__in=list_step_rounds(job), state=TrialState.PLANNED)
+    trials = filter_step_trials(job).filter(state=TrialState.PLANNED)
     cases = trials.order_by().values_list("case__parameters", flat=True).distinct()
     definition = job.run.definition
     names = get_stored_spec(definition).list_secret_names(cases)

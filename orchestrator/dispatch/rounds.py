@@ -60,7 +60,7 @@ from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.pinned_repositories import load_pinned_commits
 from orchestrator.runs.quiet_wait import get_limit_s
 from orchestrator.runs.states import TrialState
-from orchestrator.runs.step_rounds import list_step_rounds
+from orchestrator.runs.step_rounds import filter_step_trials
 
 #: The least time for which the agents of a round continue without a poll. For the same time the
 #: engine waits for a host that does not answer.
@@ -98,7 +98,7 @@ def load_silence_s(job: Job) -> float:
 
     Its agent stops the round after the same time without a poll.
     """
-    trials = list(job.trials.filter(round__in=list_step_rounds(job)).select_related("case"))
+    trials = list(filter_step_trials(job).select_related("case"))
     cases = {trial.case_id: trial.case for trial in trials}
     return _compute_silence_s(resolve_cases(read_spec(job.run.definition), cases.values()), trials)
 
@@ -109,7 +109,8 @@ def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -
     `ports`: the ports on which the named followers listen for their lead.
     """
     trials = list(
-        job.trials.filter(round__in=list_step_rounds(job), state=TrialState.PLANNED)
+        filter_step_trials(job)
+        .filter(state=TrialState.PLANNED)
         .select_related("case", "variant__commit")
         .order_by("position")
     )

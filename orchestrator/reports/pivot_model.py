@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 from orchestrator.stats.contests import ContestEntry
 from orchestrator.stats.estimates import MeanEstimate
 from orchestrator.stats.ranks import RankInterval
@@ -62,7 +63,7 @@ class Sample:
 
     @property
     def counts(self) -> bool:
-        usable = self.state == "measured" and self.validity in ("valid", "suspect")
+        usable = self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
         return usable and not self.excluded
 
 

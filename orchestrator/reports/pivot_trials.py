@@ -18,7 +18,7 @@ from orchestrator.reports.pivot_model import FEWEST_VALID, Sample
 from orchestrator.reports.spec_fields import parse_percentile
 from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
 from orchestrator.runs.models import UNTIL_OF_CONTESTS, Trial
-from orchestrator.runs.states import Validity
+from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState, Validity
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import is_supported
 
@@ -77,7 +77,7 @@ class _Row(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        usable = self.state == "measured" and self.validity in ("valid", "suspect")
+        usable = self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
         return usable and not self.excluded
 
 
@@ -226,9 +226,7 @@ def _exclude_suspects(group: _Group) -> _Group:
     valid = sum(row.validity == Validity.VALID for row in counted)
     if valid < FEWEST_VALID or valid == len(counted):
         return group
-    rows = [
-        row._replace(excluded=row.counts and row.validity == Validity.SUSPECT) for row in group.rows
-    ]
+    rows = [row._replace(excluded=row.validity == Validity.SUSPECT) for row in group.rows]
     return replace(group, rows=rows, alone=False)
 
 

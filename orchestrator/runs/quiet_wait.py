@@ -70,8 +70,10 @@ def describe_busy_host(
 
 def describe_pause(job: Job) -> str:
     """Return why the job should pause now; empty if it should not."""
+    if not get_limit_s(job) or job.pauses >= MOST_PAUSES:
+        return ""
     ended = list_step_rounds(job)[-1]
-    if not get_limit_s(job) or job.pauses >= MOST_PAUSES or ended < DISTURBED_ROUNDS:
+    if ended < DISTURBED_ROUNDS:
         return ""
     last = range(ended, ended - DISTURBED_ROUNDS, -1)
     if not all(_is_disturbed(job, each) for each in last):

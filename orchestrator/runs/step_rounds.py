@@ -1,8 +1,8 @@
 """Which rounds of a job its hosts measure in one step, with one plan and one start of the agent."""
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
-from orchestrator.runs.models import Job
+from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.models.choices import Until
 
 #: Short rounds are combined up to this expected time. Between two steps the engine may end cases,
@@ -14,9 +14,9 @@ def list_step_rounds(job: Job) -> range:
     """Return the rounds of the current step: `job.round`, and the following ones while they are
     short.
 
-    The first round is alone, because later plans use its results. So is each round of a run with a
-    budget or with interim analyses, which decide whether the next one is measured, and each round
-    of a run with several builds. The result does not change while the job is measured.
+    The first round is alone, because later plans use its results. With a budget or interim
+    analyses each round is alone, because it decides whether the next one is measured. So is each
+    round of a run with several builds. The result does not change while the job is measured.
     """
     last, left_s = job.round, LONGEST_S
     if _may_combine(job):
@@ -29,7 +29,12 @@ def list_step_rounds(job: Job) -> range:
     return range(job.round, last + 1)
 
 
+def filter_step_trials(job: Job) -> QuerySet[Trial]:
+    """Return the trials of the current step, in any state."""
+    return job.trials.filter(round__in=list_step_rounds(job))
+
+
 def _may_combine(job: Job) -> bool:
     run = job.run
-    decides_later = run.until != Until.ROUNDS or run.budget_s is not None
-    return job.round > 1 and run.builds == 1 and not decides_later
+    is_fixed = run.until == Until.ROUNDS and run.budget_s is None
+    return job.round > 1 and run.builds == 1 and is_fixed

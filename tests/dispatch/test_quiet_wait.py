@@ -141,7 +141,7 @@ def measure_round(
 def measured_job(
     personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Job:
-    """A job in the middle of the second of three rounds, each with a plan of its own."""
+    """A job in the middle of the second of three rounds, each with a separate plan."""
     monkeypatch.setattr(step_rounds, "LONGEST_S", 0.0)
     return job_on_hostile_host(personas, tmp_path, rounds=3, current=2)
 
@@ -161,12 +161,19 @@ def test_job_pauses_after_two_disturbed_rounds(measured_job: Job) -> None:
     assert not HostLease.objects.filter(job=paused).exists()
 
 
-def test_a_job_pauses_after_the_last_rounds_of_a_common_plan(
+@pytest.fixture
+def job_of_a_common_plan(
     personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Job:
+    """A job of five rounds, whose current plan has the rounds 2 to 4."""
     job = job_on_hostile_host(personas, tmp_path, rounds=5, current=2)
     round_s = sum(job.trials.filter(round=2).values_list("expected_s", flat=True))
     monkeypatch.setattr(step_rounds, "LONGEST_S", 3.5 * round_s)
+    return job
+
+
+def test_a_job_pauses_after_the_last_rounds_of_a_common_plan(job_of_a_common_plan: Job) -> None:
+    job = job_of_a_common_plan
     measure_round(job, 1, "valid", "valid")
     measure_round(job, 2, "valid", "valid")
     measure_round(job, 3, "invalid", "invalid")
@@ -177,11 +184,9 @@ def test_a_job_pauses_after_the_last_rounds_of_a_common_plan(
 
 
 def test_a_trial_that_was_skipped_in_a_common_plan_is_tried_again(
-    personas: Personas, tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    job_of_a_common_plan: Job,
 ) -> None:
-    job = job_on_hostile_host(personas, tmp_path, rounds=5, current=2)
-    round_s = sum(job.trials.filter(round=2).values_list("expected_s", flat=True))
-    monkeypatch.setattr(step_rounds, "LONGEST_S", 3.5 * round_s)
+    job = job_of_a_common_plan
     for number in (1, 2, 3):
         measure_round(job, number, "valid", "valid")
     again = finish_round(job)

@@ -246,7 +246,7 @@ def test_suspect_trials_are_excluded_on_request_if_five_valid_ones_remain(
     assert "Suspect for" not in facts
     rows = json.loads(report_json(report))["tables"][0]["rows"]
     assert rows[0]["cells"][0]["excluded_suspects"] == 2
-    # The percentile of all requests excludes them, too.
+    # Without valid trials, suspect ones count.
     trials.filter(job__run=add).update(validity="suspect")
     trials.filter(job__run=run).update(validity="suspect")
     assert _count_cell(made(personas, **wanted, suspect_trials="exclude")) == (7, 7, 0)

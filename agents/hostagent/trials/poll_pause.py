@@ -33,7 +33,6 @@ class PollPause:
 
     def __init__(self) -> None:
         self._start_s = 0.0
-        self._end_s = FIRST_END_S
         self._took_s: deque[float] = deque(maxlen=ENDS)
         self._loads_end: Optional[float] = None
         self._began = time.monotonic()
@@ -50,7 +49,7 @@ class PollPause:
         if trial:
             self._ends += self._start_s
             if is_disturbed_by_polls(trial):
-                self._ends += compute_loads_s(trial) + self._end_s + compute_slack_s(trial)
+                self._ends += compute_loads_s(trial) + self._estimate_end_s(trial)
 
     def end(self, following: Optional[Trial], after_s: float) -> None:
         """A trial has ended; `following` starts after that time.
@@ -59,7 +58,6 @@ class PollPause:
         """
         if self._loads_end is not None:
             self._took_s.append(max(0.0, time.monotonic() - self._loads_end))
-            self._end_s = min(max(self._took_s), LONGEST_END_S)
         self.announce(following, after_s)
 
     def exclude(self, seconds: float) -> None:
@@ -71,10 +69,15 @@ class PollPause:
         now = time.monotonic()
         self._start_s = max(0.0, now - self._began)
         self._loads_end = now + compute_loads_s(trial)
-        self._ends = self._loads_end + self._end_s + compute_slack_s(trial)
+        self._ends = self._loads_end + self._estimate_end_s(trial)
 
     def left_s(self) -> float:
         return round(max(0.0, self._ends - time.monotonic()), 3)
+
+    def _estimate_end_s(self, trial: Trial) -> float:
+        """Return the time from the expected end of the loads to the poll after the trial."""
+        longest_s = max(self._took_s, default=FIRST_END_S)
+        return min(longest_s, LONGEST_END_S) + compute_slack_s(trial)
 
 
 def is_disturbed_by_polls(trial: Trial) -> bool:
