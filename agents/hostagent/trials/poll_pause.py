@@ -18,9 +18,10 @@ ENDS = 5
 #: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
 LONG_LOAD_S = 10.0
 #: A poll that comes too early disturbs the end of a load, finds nothing, and is repeated half a
-#: second later. Ends vary, so polls come later if there is a cooldown, by a share of it.
+#: second later. Ends vary, so polls come later if there is a cooldown, by a share of it. The rest
+#: of the cooldown is for reading the results.
 SLACK_S, LONGEST_SLACK_S = 0.05, 0.3
-SLACK_SHARE = 0.25
+SLACK_SHARE = 0.1
 
 
 class PollPause:

@@ -10,8 +10,10 @@ from ..hosts.all_hosts import AllHosts
 from ..step.plan import Trial
 from .trial_progress import TrialProgress
 
-#: Seconds between two measurements of a busy host.
-PERIOD_S = 1.0
+#: Seconds between two measurements of a busy host. The first is short: most often the orchestrator
+#: is still reading the results of the trial before, and a trial that starts much later than
+#: announced is disturbed by the next poll.
+FIRST_PERIOD_S, LONGEST_PERIOD_S = 0.25, 1.0
 
 
 class QuietWait:
@@ -28,12 +30,15 @@ class QuietWait:
         Also return it when the time is used up, or when the user wants to measure now.
         """
         hosts = self._all_hosts.prepare(trial)
+        period_s = FIRST_PERIOD_S
         while (busy := self._find_busy(hosts)) and self._may_wait():
             progress.report_busy_host(busy, hosts[busy])
             began = time.monotonic()
-            self._all_hosts.sleep_until(began + min(PERIOD_S, self._left_s))
+            self._all_hosts.observe()
+            self._all_hosts.sleep_until(began + min(period_s, self._left_s))
             hosts = self._all_hosts.measure_environment()
             self._left_s -= time.monotonic() - began
+            period_s = min(LONGEST_PERIOD_S, 2 * period_s)
         return hosts
 
     def _find_busy(self, hosts: Mapping[str, Mapping[str, Any]]) -> Optional[str]:

@@ -30,7 +30,7 @@ def test_polls_pause_until_the_next_trial_ends_as_late_as_the_one_before(host: A
     assert 1.0 + FIRST_END_S < second["quiet_s"] <= min(took_s + 0.1, longest_s)
 
 
-@pytest.mark.parametrize(("cooldown_s", "slack_s"), [(0.0, SLACK_S), (2.0, LONGEST_SLACK_S)])
+@pytest.mark.parametrize(("cooldown_s", "slack_s"), [(0.0, SLACK_S), (3.0, LONGEST_SLACK_S)])
 def test_polls_come_later_if_a_cooldown_follows(
     host: AgentHost, cooldown_s: float, slack_s: float
 ) -> None:

@@ -4,11 +4,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from agents.hostagent.hosts.all_hosts import AllHosts
 from agents.hostagent.monitoring.environment import ENVIRONMENT_S
+from agents.hostagent.step.plan import QuietRule, Trial
+from agents.hostagent.trials import quiet_wait
+from agents.hostagent.trials.quiet_wait import QuietWait
+from agents.hostagent.trials.trial_progress import TrialProgress
 from tests.agents.support import (
     FAKE_TOOL,
     SERVER,
@@ -53,7 +59,7 @@ def build_plan(host: AgentHost, **quiet: float) -> dict[str, Any]:
 def test_trial_waits_for_at_most_the_time_of_the_plan(host, busy_process):
     step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=3.0))
     waits = step.named("host_busy")
-    assert 1 <= len(waits) <= 4, step.events
+    assert 1 <= len(waits) <= 6, step.events
     assert waits[0]["host"] == "a"
     assert waits[0]["busy_share"] > NEVER_QUIET
     assert waits[0]["foreign"][0]["cpu_s"] > 0
@@ -61,6 +67,27 @@ def test_trial_waits_for_at_most_the_time_of_the_plan(host, busy_process):
     assert waits[0]["quiet_s"] > 1
     assert step.only("trial_done")["trial"] == "t1"
     assert step.file("t1", "result.json")["hosts"]["a"]["busy_share"] > NEVER_QUIET
+
+
+def test_host_is_measured_soon_and_then_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = {"a": {"busy_share": 0.5, "foreign": []}}
+    times, waits = [0.0], []
+    monkeypatch.setattr(quiet_wait, "time", SimpleNamespace(monotonic=lambda: times[-1]))
+    all_hosts = SimpleNamespace(
+        plan=SimpleNamespace(quiet=QuietRule(busy_share=0.1, wait_s=4.0)),
+        step=SimpleNamespace(measure_now=SimpleNamespace(exists=lambda: False)),
+        prepare=lambda trial: busy,
+        observe=lambda: None,
+        sleep_until=times.append,
+        measure_environment=lambda: busy,
+    )
+    progress = SimpleNamespace(report_busy_host=lambda label, facts: waits.append(label))
+    measured = QuietWait(cast(AllHosts, all_hosts)).prepare(
+        cast(Trial, None), cast(TrialProgress, progress)
+    )
+    assert measured == busy
+    assert times == [0.0, 0.25, 0.75, 1.75, 2.75, 3.75, 4.0]
+    assert waits == ["a"] * 6
 
 
 def test_busy_process_is_named(host, busy_process):
