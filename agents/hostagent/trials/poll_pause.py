@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Collection
 from typing import Optional
 
 from ..step.plan import Trial
 
-#: From the expected end of the loads to the end of the trial, until one has shown it.
-FIRST_END_S = 0.5
+#: From the start of a trial to its loads, and from their expected end to the end of the trial,
+#: until one has shown it.
+FIRST_START_S, FIRST_END_S = 1.0, 0.5
 #: The longest such time, since the next trial may have a smaller output to read.
 LONGEST_END_S = 2.0
-#: The next end is expected to take as long as the longest of this many. Cases of one round differ,
-#: and after a late poll the results are still read in the cooldown and the start of the next trial.
-ENDS = 5
+#: The next start and end are expected to take as long as the median of this many: cases of one
+#: round differ, and one slow case must not delay the polls of the others into their loads.
+REMEMBERED = 5
 #: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
 LONG_LOAD_S = 10.0
-#: A poll that comes too early disturbs the end of a load, finds nothing, and is repeated half a
-#: second later. Ends vary, so polls come later if there is a cooldown, by a share of it. The rest
-#: of the cooldown is for reading the results.
+#: A poll before the end of a trial finds nothing, and is repeated half a second later. Ends vary,
+#: so polls come later if there is a cooldown, by a share of it. The rest of the cooldown is for
+#: reading the results.
 SLACK_S, LONGEST_SLACK_S = 0.05, 0.3
-SLACK_SHARE = 0.1
+SLACK_SHARE = 0.15
 
 
 class PollPause:
@@ -33,32 +35,28 @@ class PollPause:
     """
 
     def __init__(self) -> None:
-        self._start_s = 0.0
-        self._took_s: deque[float] = deque(maxlen=ENDS)
+        self._starts_s: deque[float] = deque(maxlen=REMEMBERED)
+        self._ends_s: deque[float] = deque(maxlen=REMEMBERED)
         self._loads_end: Optional[float] = None
         self._began = time.monotonic()
-        self._ends = self._began
+        self._poll_at = self._began
 
     def announce(self, trial: Optional[Trial], after_s: float) -> None:
         """Predict when the next trial can be polled, which starts after that time.
 
-        Its loads begin as late after its start as in the trial before. None: there is no further
-        trial.
+        None: there is no further trial.
         """
         self._loads_end = None
-        self._began = self._ends = time.monotonic() + after_s
+        self._began = self._poll_at = time.monotonic() + after_s
         if trial:
-            self._ends += self._start_s
+            self._poll_at += compute_median_s(self._starts_s, FIRST_START_S)
             if is_disturbed_by_polls(trial):
-                self._ends += compute_loads_s(trial) + self._estimate_end_s(trial)
+                self._poll_at += compute_loads_s(trial) + self._estimate_end_s(trial)
 
     def end(self, following: Optional[Trial], after_s: float) -> None:
-        """A trial has ended; `following` starts after that time.
-
-        The end of the next one, from the expected end of its loads, may take as long as before.
-        """
+        """A trial has ended; `following` starts after that time."""
         if self._loads_end is not None:
-            self._took_s.append(max(0.0, time.monotonic() - self._loads_end))
+            self._ends_s.append(max(0.0, time.monotonic() - self._loads_end))
         self.announce(following, after_s)
 
     def exclude(self, seconds: float) -> None:
@@ -68,22 +66,27 @@ class PollPause:
     def begin_loads(self, trial: Trial) -> None:
         """The loads of the trial start now; polls pause until its end."""
         now = time.monotonic()
-        self._start_s = max(0.0, now - self._began)
+        self._starts_s.append(max(0.0, now - self._began))
         self._loads_end = now + compute_loads_s(trial)
-        self._ends = self._loads_end + self._estimate_end_s(trial)
+        self._poll_at = self._loads_end + self._estimate_end_s(trial)
 
     def left_s(self) -> float:
-        return round(max(0.0, self._ends - time.monotonic()), 3)
+        return round(max(0.0, self._poll_at - time.monotonic()), 3)
 
     def _estimate_end_s(self, trial: Trial) -> float:
         """Return the time from the expected end of the loads to the poll after the trial."""
-        longest_s = max(self._took_s, default=FIRST_END_S)
-        return min(longest_s, LONGEST_END_S) + compute_slack_s(trial)
+        median_s = compute_median_s(self._ends_s, FIRST_END_S)
+        return min(median_s, LONGEST_END_S) + compute_slack_s(trial)
 
 
 def is_disturbed_by_polls(trial: Trial) -> bool:
     """Return whether a poll at the beginning of the loads would make the trial suspect."""
     return compute_loads_s(trial) < LONG_LOAD_S
+
+
+def compute_median_s(times_s: Collection[float], default_s: float) -> float:
+    """Return the median, the longer one of two in the middle; `default_s` without a time."""
+    return sorted(times_s)[len(times_s) // 2] if times_s else default_s
 
 
 def compute_slack_s(trial: Trial) -> float:

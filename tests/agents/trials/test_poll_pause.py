@@ -9,6 +9,7 @@ from agents.hostagent.step.plan import Trial
 from agents.hostagent.trials import poll_pause
 from agents.hostagent.trials.poll_pause import (
     FIRST_END_S,
+    FIRST_START_S,
     LONGEST_END_S,
     LONGEST_SLACK_S,
     SLACK_S,
@@ -18,6 +19,12 @@ from tests.agents.support import FAKE_TOOL, AgentHost, a_plan, a_trial
 
 #: A tool that takes half a second longer than the second that the plan expects.
 SLOW_TOOL = FAKE_TOOL + "import time; time.sleep(1.5)"
+
+
+def build_trial() -> Trial:
+    """A trial with a load of a second."""
+    loads = [SimpleNamespace(wall_limit_s=60.0)]
+    return cast(Trial, SimpleNamespace(expected_s=1.0, cooldown_s=0.0, search=None, loads=loads))
 
 
 def test_polls_pause_until_the_next_trial_ends_as_late_as_the_one_before(host: AgentHost) -> None:
@@ -59,16 +66,29 @@ def test_a_short_load_is_not_polled_when_it_begins(
     assert (asked_until > loading["t"] + 0.5) is pauses
 
 
-def test_the_longest_of_the_last_ends_is_expected_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_slow_end_does_not_move_the_next_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
     monkeypatch.setattr(poll_pause, "time", SimpleNamespace(monotonic=lambda: now_s))
-    loads = [SimpleNamespace(wall_limit_s=60.0)]
-    trial = cast(Trial, SimpleNamespace(expected_s=1.0, cooldown_s=0.0, search=None, loads=loads))
-    pause, announced = PollPause(), []
+    trial, pause, announced = build_trial(), PollPause(), []
     for end_s in (0.2, 0.6, *[0.1] * 5, 9.0, 0.1):
         pause.begin_loads(trial)
         announced.append(pause.left_s())
         now_s += 1.0 + end_s
         pause.end(trial, 0.0)
-    expected = [FIRST_END_S, 0.2, *[0.6] * 5, 0.1, LONGEST_END_S]
+    expected = [FIRST_END_S, 0.2, 0.6, 0.2, 0.2, *[0.1] * 4]
     assert announced == pytest.approx([1.0 + end_s + SLACK_S for end_s in expected])
+
+
+def test_one_slow_start_does_not_move_the_next_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(poll_pause, "time", SimpleNamespace(monotonic=lambda: now_s))
+    trial, pause, announced = build_trial(), PollPause(), []
+    for start_s in (1.0, 1.5, 1.2, 30.0, 1.1, 1.1):
+        pause.announce(trial, 0.0)
+        announced.append(pause.left_s())
+        now_s += start_s
+        pause.begin_loads(trial)
+    expected = [FIRST_START_S, 1.0, 1.5, 1.2, 1.5, 1.2]
+    assert announced == pytest.approx(
+        [start_s + 1.0 + FIRST_END_S + SLACK_S for start_s in expected]
+    )
