@@ -42,7 +42,7 @@ SHEET = Capabilities(
     bytes_in="no",
     reports_protocol="yes",
     percentile_errors=PercentileErrors(
-        p50=(1.4, 9.4), p99=(0.6, 15), p99_9=(1.3, 17), p99_with_pauses=43
+        p50=(1.6, 7.6), p99=(1.1, 16), p99_9=(1.5, 21), p99_with_pauses=33
     ),
     caveats=(
         "One call of a stream is one request, whatever the number of its messages. Its latency "

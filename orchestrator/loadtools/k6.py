@@ -49,7 +49,7 @@ SHEET = Capabilities(
     bytes_in="partly",
     reports_protocol="yes",
     percentile_errors=PercentileErrors(
-        p50=(2.2, 4.7), p99=(0.8, 63), p99_9=(1.5, 70), p99_with_pauses=151
+        p50=(2.6, 4.3), p99=(1.8, 92), p99_9=(39, 130), p99_with_pauses=190
     ),
     caveats=(
         "A connection is a virtual user with one request at a time. With a rate, k6 sends on "

@@ -38,7 +38,7 @@ SHEET = Capabilities(
     warmup="inside",
     body_lengths="yes",
     percentile_errors=PercentileErrors(
-        p50=(0.7, 2.8), p99=(0.2, 3.3), p99_9=(0.5, 1.0), p99_with_pauses=14
+        p50=(0.7, 2.3), p99=(0.3, 3.9), p99_9=(0.4, 1.1), p99_with_pauses=7.1
     ),
     caveats=(
         "Latency is the time from sending the request to the end of the response. Over HTTP/1.1 "

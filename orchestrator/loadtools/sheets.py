@@ -129,8 +129,8 @@ def _format_errors(errors: PercentileErrors | None) -> str:
     if errors is None:
         return "unknown"
     ranges = (("p50", errors.p50), ("p99", errors.p99), ("p99.9", errors.p99_9))
-    text = ", ".join(f"{name} +{low:g} to +{high:g} %" for name, (low, high) in ranges)
-    return f"{text}; with pauses p99 +{errors.p99_with_pauses:g} %"
+    text = ", ".join(f"{name} {low:+g} to {high:+g} %" for name, (low, high) in ranges)
+    return f"{text}; with pauses p99 {errors.p99_with_pauses:+g} %".replace("-", "−")
 
 
 def _list_undetected(sheet: Capabilities) -> list[str]:

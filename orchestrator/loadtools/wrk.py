@@ -41,7 +41,7 @@ SHEET = Capabilities(
     bytes_in="partly",
     verifies_certificate=False,
     percentile_errors=PercentileErrors(
-        p50=(0.5, 1.7), p99=(0.2, 4.6), p99_9=(0.3, 4.1), p99_with_pauses=11
+        p50=(0.41, 1.2), p99=(0.22, 3.1), p99_9=(0.26, 3.6), p99_with_pauses=10
     ),
     caveats=(
         "wrk adds artificial latencies, one for each mean interval during a slow response. "

@@ -32,7 +32,8 @@ SEED = 20260711
 KILLS = {"worker": 12, "web": 8} if FULL else {"worker": 1, "web": 1}
 AWAY_S = 8.0 if FULL else 2.0
 REQUESTS = 12 if FULL else 2
-ROUNDS = 3 if FULL else 2
+#: Enough for all kills: rounds after the first share a plan, which goes on while a worker is away.
+ROUNDS = 6 if FULL else 2
 
 
 @dataclass(slots=True, kw_only=True)
