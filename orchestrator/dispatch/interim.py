@@ -25,7 +25,7 @@ from orchestrator.measurements.readings import load_values
 from orchestrator.runs import claims
 from orchestrator.runs.case_status import load_latest_analyses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
-from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
+from orchestrator.runs.states import TrialState, is_counted
 from orchestrator.runs.trial_order import number_build
 from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
@@ -44,7 +44,7 @@ class BlockTrial(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        return self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
+        return is_counted(self.state, self.validity)
 
 
 def analyse_cases(job: Job) -> None:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
-from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
+from orchestrator.runs.states import is_counted
 from orchestrator.stats.contests import ContestEntry
 from orchestrator.stats.estimates import MeanEstimate
 from orchestrator.stats.ranks import RankInterval
@@ -63,8 +63,7 @@ class Sample:
 
     @property
     def counts(self) -> bool:
-        usable = self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
-        return usable and not self.excluded
+        return is_counted(self.state, self.validity) and not self.excluded
 
 
 class Origin(NamedTuple):

@@ -18,7 +18,7 @@ from orchestrator.reports.pivot_model import FEWEST_VALID, Sample
 from orchestrator.reports.spec_fields import parse_percentile
 from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
 from orchestrator.runs.models import UNTIL_OF_CONTESTS, Trial
-from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState, Validity
+from orchestrator.runs.states import Validity, is_counted
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import is_supported
 
@@ -77,8 +77,7 @@ class _Row(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        usable = self.state == TrialState.MEASURED and self.validity in COUNTED_VALIDITIES
-        return usable and not self.excluded
+        return is_counted(self.state, self.validity) and not self.excluded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,12 @@ class Validity(StrEnum):
 #: Trials that are included in statistics.
 COUNTED_VALIDITIES = (Validity.VALID, Validity.SUSPECT)
 
+
+def is_counted(state: str, validity: str) -> bool:
+    """Return whether statistics include a trial with this state and validity."""
+    return state == TrialState.MEASURED and validity in COUNTED_VALIDITIES
+
+
 RUN_ENDED = frozenset({RunState.FINISHED, RunState.NO_DATA, RunState.FAILED, RunState.CANCELLED})
 #: All trials of the job have ended; nothing failed and nobody cancelled it.
 JOB_COMPLETED = frozenset({JobState.FINISHED, JobState.NO_DATA})

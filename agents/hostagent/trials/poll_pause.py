@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import deque
-from collections.abc import Collection
 from typing import Optional
 
 from ..step.plan import Trial
@@ -14,7 +14,7 @@ from ..step.plan import Trial
 FIRST_START_S, FIRST_END_S = 1.0, 0.5
 #: The longest such time, since the next trial may have a smaller output to read.
 LONGEST_END_S = 2.0
-#: The next start and end are expected to take as long as the median of this many: cases of one
+#: The next start and end are expected to take as long as the median of this many. Cases of one
 #: round differ, and one slow case must not delay the polls of the others into their loads.
 REMEMBERED = 5
 #: A poll needs 0.06 to 0.14 s of CPU time, which is too much for shorter loads.
@@ -49,7 +49,7 @@ class PollPause:
         self._loads_end = None
         self._began = self._poll_at = time.monotonic() + after_s
         if trial:
-            self._poll_at += compute_median_s(self._starts_s, FIRST_START_S)
+            self._poll_at += statistics.median_high(self._starts_s or [FIRST_START_S])
             if is_disturbed_by_polls(trial):
                 self._poll_at += compute_loads_s(trial) + self._estimate_end_s(trial)
 
@@ -75,18 +75,13 @@ class PollPause:
 
     def _estimate_end_s(self, trial: Trial) -> float:
         """Return the time from the expected end of the loads to the poll after the trial."""
-        median_s = compute_median_s(self._ends_s, FIRST_END_S)
+        median_s = statistics.median_high(self._ends_s or [FIRST_END_S])
         return min(median_s, LONGEST_END_S) + compute_slack_s(trial)
 
 
 def is_disturbed_by_polls(trial: Trial) -> bool:
     """Return whether a poll at the beginning of the loads would make the trial suspect."""
     return compute_loads_s(trial) < LONG_LOAD_S
-
-
-def compute_median_s(times_s: Collection[float], default_s: float) -> float:
-    """Return the median, the longer one of two in the middle; `default_s` without a time."""
-    return sorted(times_s)[len(times_s) // 2] if times_s else default_s
 
 
 def compute_slack_s(trial: Trial) -> float:

@@ -11,8 +11,8 @@ from ..step.plan import Trial
 from .trial_progress import TrialProgress
 
 #: Seconds between two measurements of a busy host. The first is short: most often the orchestrator
-#: is still reading the results of the trial before, and a trial that starts much later than
-#: announced is disturbed by the next poll.
+#: is still reading the results of the trial before. The next poll disturbs a trial that starts
+#: much later than announced.
 FIRST_PERIOD_S, LONGEST_PERIOD_S = 0.25, 1.0
 
 

@@ -70,12 +70,12 @@ def test_one_slow_end_does_not_move_the_next_polls(monkeypatch: pytest.MonkeyPat
     now_s = 0.0
     monkeypatch.setattr(poll_pause, "time", SimpleNamespace(monotonic=lambda: now_s))
     trial, pause, announced = build_trial(), PollPause(), []
-    for end_s in (0.2, 0.6, *[0.1] * 5, 9.0, 0.1):
+    for end_s in (0.2, 0.6, *[0.1] * 5, *[9.0] * 3, 0.1):
         pause.begin_loads(trial)
         announced.append(pause.left_s())
         now_s += 1.0 + end_s
         pause.end(trial, 0.0)
-    expected = [FIRST_END_S, 0.2, 0.6, 0.2, 0.2, *[0.1] * 4]
+    expected = [FIRST_END_S, 0.2, 0.6, 0.2, 0.2, *[0.1] * 5, LONGEST_END_S]
     assert announced == pytest.approx([1.0 + end_s + SLACK_S for end_s in expected])
 
 
