@@ -26,6 +26,7 @@ ROUNDS = 7
 #: A poll uses CPU time of the machine that is measured.
 POLL_S = 5.0
 QUIETER = "The reasons are listed above: stop other programs, and run it again."
+NOISY = "If its intervals are wide, the speed of this machine varied: run it again when it is quiet."
 
 
 class DemoError(DevstackError):
@@ -121,8 +122,8 @@ def judge(harmless: str, slower: str, excluded: int) -> None:
     if harmless == "regressed":
         raise DemoError("Pitwall reported a regression for the commit that changes nothing.")
     if slower != "regressed":
-        why = f" {excluded} blocks were excluded. {QUIETER}" if excluded else ""
-        raise DemoError(f"the verdict for the slower commit is {slower}, not regressed.{why}")
+        why = f"{excluded} blocks were excluded. {QUIETER}" if excluded else NOISY
+        raise DemoError(f"the verdict for the slower commit is {slower}, not regressed. {why}")
     print(
         "Pitwall reported a regression for the slower commit, and none for the one that changes "
         "nothing.",
