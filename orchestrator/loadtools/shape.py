@@ -19,6 +19,9 @@ _OPENED_S = 0.5
 _MIN_ANSWERS = 10
 #: With fewer consecutive requests per connection, its beginning and end are much of the window.
 _FEWEST_IN_TURN = 20
+#: Without a trend, the thirds may differ by the noise from second to second. With this alpha, 1.1 %
+#: of 26,400 shuffled windows of 9 s were flagged; without a test, 8.2 %.
+_TREND_ALPHA = 0.05
 
 
 def _check_protocol(evidence: Evidence) -> Reason | None:
@@ -153,15 +156,15 @@ def _check_littles_law(evidence: Evidence) -> Reason | None:
 def _check_steady_state(evidence: Evidence) -> Reason | None:
     """Check the rate of a closed loop, or the median latency of an open one, by seconds."""
     what, values = _select_series(evidence)
-    moved = None if None in values else compute_drift(values)
-    if moved is None:
+    drift = None if None in values else compute_drift(values)
+    if drift is None:
         return None
     rule = THRESHOLDS["no_steady_state"]
-    if rule.is_broken_by(round(abs(moved), 9)):
-        way = "above" if moved > 0 else "below"
-        share = format_quantity(abs(moved), "share")
+    if drift.p_value < _TREND_ALPHA and rule.is_broken_by(round(abs(drift.share), 9)):
+        way = "above" if drift.share > 0 else "below"
+        share = format_quantity(abs(drift.share), "share")
         return rule.build_reason(f"the {what} of the last third is {share} {way} that of the first")
-    return _check_warm_up(what, values, moved)
+    return _check_warm_up(what, values, drift.share)
 
 
 def _select_series(evidence: Evidence) -> tuple[str, list[float]]:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 #: Slices averaged into one batch.
 BATCH = 5
@@ -36,6 +37,18 @@ class Steady:
     reason: Reason | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """The change of a series from its first third to its last.
+
+    `share`: the change of the medians, 0.1 is +10 %. `p_value`: of the test whether the series has
+    a trend at all.
+    """
+
+    share: float
+    p_value: float
+
+
 def compute_mser5(values: Sequence[float]) -> Steady:
     """Return how many leading one-second slices are warm-up, a multiple of 5, by MSER-5 (White
     1997).
@@ -59,8 +72,8 @@ def compute_mser5(values: Sequence[float]) -> Steady:
     return Steady(cut=cut * BATCH)
 
 
-def compute_drift(values: Sequence[float]) -> float | None:
-    """Return the median of the last third relative to that of the first, as a share: 0.1 is +10 %.
+def compute_drift(values: Sequence[float]) -> Drift | None:
+    """Compare the medians of the last third and the first, and test for a trend.
 
     None with fewer than 9 values, or if the first median is not positive and so has no share.
     ValueError for values that are not finite.
@@ -70,7 +83,22 @@ def compute_drift(values: Sequence[float]) -> float | None:
     if third < FEWEST_IN_THIRD:
         return None
     first, last = float(np.median(series[:third])), float(np.median(series[-third:]))
-    return last / first - 1 if first > 0 else None
+    if first <= 0:
+        return None
+    return Drift(share=last / first - 1, p_value=_compute_trend_p_value(series))
+
+
+def _compute_trend_p_value(series: NDArray[np.float64]) -> float:
+    """Return the two-sided p value of the Mann-Kendall test (Mann 1945), by its normal
+    approximation with the correction for ties (Kendall 1975).
+    """
+    n = series.size
+    score = abs(sum(float(np.sign(series[i + 1 :] - series[i]).sum()) for i in range(n)))
+    ties = np.unique(series, return_counts=True)[1]
+    pairs = n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
+    if pairs == 0:
+        return 1.0
+    return float(2 * ndtr(-max(0.0, score - 1) / np.sqrt(pairs / 18)))
 
 
 def _compute_last_cut(count: int) -> int:

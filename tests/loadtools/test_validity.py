@@ -240,6 +240,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"spec": spec(**OPEN), **thirds(100, 120, "p50_us", ok=9)},
     ),
     ("no_steady_state", thirds(100, 150), slices([100] * 4 + [150] * 4 + [1])),
+    # The same thirds, and the same medians of 100 and 120: only the first has a trend.
+    (
+        "no_steady_state",
+        slices([98, 100, 102, 105, 110, 115, 118, 120, 122, 1]),
+        slices([100, 70, 130, 115, 105, 110, 120, 150, 90, 1]),
+    ),
     ("warm_up_too_short", slices([10] * 4 + [100] * 26 + [1]), slices([90] * 4 + [100] * 26 + [1])),
     (
         "warm_up_too_short",

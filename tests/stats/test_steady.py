@@ -1,6 +1,7 @@
 """Where the warm-up ends, on series whose answer is known and on simulated ones."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -106,7 +107,33 @@ def test_a_server_that_slows_down_is_mostly_not_steady():
     ],
 )
 def test_the_last_third_is_compared_with_the_first(series, change):
-    assert compute_drift(series) == pytest.approx(change)
+    drift = compute_drift(series)
+    assert drift is not None
+    assert drift.share == pytest.approx(change)
+
+
+@pytest.mark.parametrize(
+    ("series", "z"),
+    [
+        (list(range(1, 10)), 35 / 92**0.5),
+        (list(range(9, 0, -1)), 35 / 92**0.5),
+        # Three groups of three equal values: 27 of 36 pairs rise, and ties reduce the variance.
+        ([1, 1, 1, 2, 2, 2, 3, 3, 3], 26 / 81**0.5),
+        ([2, 1, 2, 1, 2, 1, 2, 1, 2], 0.0),
+        ([7] * 9, 0.0),
+    ],
+)
+def test_a_trend_has_the_p_value_of_the_mann_kendall_test(series, z):
+    drift = compute_drift(series)
+    assert drift is not None
+    assert drift.p_value == pytest.approx(2 * NormalDist().cdf(-z))
+
+
+def test_noise_has_a_trend_as_often_as_alpha_says():
+    noise = np.random.default_rng(1).lognormal(sigma=0.1, size=(4_000, 12))
+    drifts = [compute_drift(series) for series in noise]
+    share = sum(drift is not None and drift.p_value < 0.05 for drift in drifts) / len(drifts)
+    assert 0.03 < share < 0.06
 
 
 @pytest.mark.parametrize("series", [[], [1] * 8, [0] * 10 + [5] * 20, [-1] * 30])
