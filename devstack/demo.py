@@ -26,7 +26,7 @@ ROUNDS = 7
 #: A poll uses CPU time of the machine that is measured.
 POLL_S = 5.0
 QUIETER = "The reasons are listed above: stop other programs, and run it again."
-NOISY = "If its intervals are wide, the speed of this machine varied: run it again when it is quiet."
+NOISY = "If its intervals are wide, the speed of this machine varied: run it again later."
 
 
 class DemoError(DevstackError):
