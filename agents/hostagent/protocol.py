@@ -528,6 +528,10 @@ WHOLE_COMMIT = "."
 #: In the folder of a trial: the files of the definition.
 FILES = "files"
 
+#: Seconds between two polls of a step. In a build it is this share of the time since the last event.
+POLL_S, LONGEST_BUILD_POLL_S = 0.5, 5.0
+BUILD_POLL_SHARE = 0.1
+
 #: The codes of `trial_failed`.
 FAILURES = (
     "build_failed",
@@ -558,6 +562,11 @@ MAX_ROWS = 5_000_000
 TRIAL_FILES = ("result.json", "tool.json", "tool.stderr", "rows.json", "server.log")
 #: In addition, for a trial with prepare steps.
 PREPARE_LOG = "prepare.log"
+
+
+def compute_build_poll_s(idle_s: float) -> float:
+    """Return the seconds until the next poll in a build whose last event is `idle_s` old."""
+    return min(LONGEST_BUILD_POLL_S, max(POLL_S, BUILD_POLL_SHARE * idle_s))
 
 
 def load_files(n: int) -> tuple[str, str]:

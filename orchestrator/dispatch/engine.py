@@ -30,6 +30,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, DataError
 
+from agents.hostagent.protocol import POLL_S
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.refs import FetchRunningError
@@ -67,7 +68,7 @@ from orchestrator.dispatch.plan import (
     Step,
     choose_action,
 )
-from orchestrator.dispatch.poll_times import POLL_S, compute_first_poll_s, compute_poll_pause_s
+from orchestrator.dispatch.poll_times import compute_first_poll_s, compute_poll_pause_s
 from orchestrator.dispatch.provision import inspect_host, provision_host
 from orchestrator.dispatch.round_secrets import open_round_secrets
 from orchestrator.dispatch.rounds import (

@@ -6,16 +6,13 @@ Each poll starts a program on the host, which disturbs the load of a trial there
 from collections.abc import Mapping
 from typing import Any
 
+from agents.hostagent.protocol import POLL_S, compute_build_poll_s
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
 
-#: Seconds between two polls of a host that does not ask for quiet. Without news it is polled less:
-#: after this share of the time since the last event. The results of a trial are read between two
-#: loads, so polls stay frequent except in builds.
-POLL_S = 0.5
+#: The longest time between two polls of a host that does not ask for quiet, except in builds: the
+#: results of a trial are read between two loads.
 LONGEST_POLL_S = 1.0
-LONGEST_BUILD_POLL_S = 5.0
-POLL_SHARE = 0.1
 #: The first trial of a round is shown while it runs if its case took longer in the round before.
 LONG_TRIAL_S = 10.0
 #: From the start of the agent to the start of the first trial, if there is nothing to build.
@@ -41,6 +38,5 @@ def compute_first_poll_s(job: Job) -> float:
 
 def compute_poll_pause_s(job: Job, status: Mapping[str, Any]) -> float:
     """Return the seconds until the next poll, if the agent does not ask for quiet."""
-    longest_s = LONGEST_BUILD_POLL_S if job.phase.startswith("building") else LONGEST_POLL_S
-    idle_s = float(status.get("idle_s") or 0.0)
-    return min(longest_s, max(POLL_S, POLL_SHARE * idle_s))
+    pause_s = compute_build_poll_s(float(status.get("idle_s") or 0.0))
+    return pause_s if job.phase.startswith("building") else min(LONGEST_POLL_S, pause_s)

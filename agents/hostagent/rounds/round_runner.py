@@ -29,7 +29,7 @@ from ..sandbox.tls_files import write_tls
 from ..step.journal import Journal
 from ..step.keepalive import Keepalive
 from ..step.plan import Build, Plan, Trial
-from ..trials.poll_pause import PollPause
+from ..trials.poll_pause import PollPause, compute_wait_for_poll_s
 from ..trials.prepare_runner import PrepareRunner
 from ..trials.quiet_wait import QuietWait
 from ..trials.trial_progress import TrialProgress
@@ -94,20 +94,36 @@ def _run_plan(
         all_hosts = AllHosts(local_host, step, plan, keepalive)
         with all_hosts.connected():
             builder.run(all_hosts.heartbeat)
-            _run_trials(all_hosts, plan, journal, failed_builds)
+            _run_trials(all_hosts, plan, journal, failed_builds, builder.built_s)
     else:
         builder.run(keepalive.heartbeat)
         follow(local_host, step, plan, journal, keepalive)
 
 
 def _run_trials(
-    all_hosts: AllHosts, plan: Plan, journal: Journal, failed_builds: dict[str, BuildFailed]
+    all_hosts: AllHosts,
+    plan: Plan,
+    journal: Journal,
+    failed_builds: dict[str, BuildFailed],
+    built_s: float,
 ) -> None:
     pause, quiet_wait = PollPause(), QuietWait(all_hosts)
     prepare = PrepareRunner(all_hosts, pause)
+    if built_s and plan.trials and plan.trials[0].tree not in failed_builds:
+        _announce_first_trial(all_hosts, plan.trials[0], journal, pause, built_s)
     for trial, following in zip_longest(plan.trials, plan.trials[1:]):
         task = TrialTask(all_hosts, trial, journal, failed_builds, pause, quiet_wait, prepare)
         task.run(following)
+
+
+def _announce_first_trial(
+    all_hosts: AllHosts, first: Trial, journal: Journal, pause: PollPause, built_s: float
+) -> None:
+    """Wait for a poll: builds are polled rarely, so the next one would come in the first load."""
+    began, wait_s = time.monotonic(), compute_wait_for_poll_s(built_s)
+    pause.announce(first, wait_s)
+    journal.append("phase", trial=None, phase="starting the first trial", quiet_s=pause.left_s())
+    all_hosts.sleep_until(began + wait_s)
 
 
 class RoundBuilds:
@@ -127,7 +143,8 @@ class RoundBuilds:
         self._builds = [build for build in plan.builds if plan.me in build.on]
         self._journal = journal
         self._failed_builds = failed_builds
-        self._built_s = 0.0
+        #: Seconds of the builds that were not cached.
+        self.built_s = 0.0
 
     def run(self, heartbeat: Heartbeat) -> None:
         disk = DiskSpace(self._step, self._plan, self._journal, heartbeat)
@@ -140,7 +157,7 @@ class RoundBuilds:
             failed = build.tree in self._failed_builds
             if not failed and find_build(self._step, build, self._sandbox) is None:
                 self._run(build, heartbeat, disk)
-        settle(before, self._built_s, self._journal, heartbeat)
+        settle(before, self.built_s, self._journal, heartbeat)
 
     def _run(self, build: Build, heartbeat: Heartbeat, disk: DiskSpace) -> None:
         heartbeat()
@@ -155,14 +172,14 @@ class RoundBuilds:
             if full := describe_full_disk(self._step.root):
                 raise Aborted("disk_full", f"{full}: {failed.message}") from failed
             self._failed_builds[build.tree] = failed
-            self._built_s += time.monotonic() - began
+            self.built_s += time.monotonic() - began
             self._journal.append(
                 "build_failed", **who, message=failed.message, output=failed.output
             )
             return
         seconds = time.monotonic() - began
         if not result.cached:
-            self._built_s += seconds
+            self.built_s += seconds
             disk.add(build.tree)
         self._journal.append(
             "build_done",

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from typing import Optional
 
+from ..protocol import compute_build_poll_s
 from ..step.plan import Trial
 
 #: From the start of a trial to its loads, and from their expected end to the end of the trial,
@@ -24,6 +25,8 @@ LONG_LOAD_S = 10.0
 #: reading the results.
 SLACK_S, LONGEST_SLACK_S = 0.05, 0.3
 SLACK_SHARE = 0.15
+#: From the time at which a poll is due until its program has ended.
+POLL_TAKES_S = 0.5
 
 
 class PollPause:
@@ -82,6 +85,11 @@ class PollPause:
 def is_disturbed_by_polls(trial: Trial) -> bool:
     """Return whether a poll at the beginning of the loads would make the trial suspect."""
     return compute_loads_s(trial) < LONG_LOAD_S
+
+
+def compute_wait_for_poll_s(built_s: float) -> float:
+    """Return the longest time to the end of the next poll after builds that took `built_s`."""
+    return compute_build_poll_s(built_s) + POLL_TAKES_S
 
 
 def compute_slack_s(trial: Trial) -> float:

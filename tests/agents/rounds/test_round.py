@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from agents.hostagent.trials.poll_pause import compute_wait_for_poll_s
 from tests.agents.support import (
     FAKE_TOOL,
     HELLO,
@@ -130,7 +131,8 @@ def test_round_drops_the_output_of_a_warm_up(host: AgentHost) -> None:
     ]
     step = host.run_round(a_plan(a_trial(host.send_tool(counting), loads=loads)))
     assert step.file("t1", "tool.json") == {"n": "2"}
-    assert [e["phase"] for e in step.named("phase")][1:3] == ["warming up", "measuring"]
+    phases = [e["phase"] for e in step.named("phase") if e["trial"] == "t1"]
+    assert phases[1:3] == ["warming up", "measuring"]
 
 
 def test_placeholders_are_replaced_and_other_braces_kept(host: AgentHost) -> None:
@@ -238,3 +240,18 @@ def test_a_finished_build_is_not_repeated(host: AgentHost) -> None:
     step = host.run_round(a_plan(a_trial("tools/fake"), step="a1-r2"))
     assert step.only("build_done")["cached"] is True
     assert step.only("trial_done")
+
+
+def test_the_first_trial_waits_for_a_poll_after_a_build(host: AgentHost, oha: str) -> None:
+    host.send_source({"server.py": HELLO.read_text()})
+    step = host.run_round(a_plan(oha_trial(oha, "-z", "300ms", id="t1", expected_s=4.0)))
+    (announced,) = [event for event in step.named("phase") if event["trial"] is None]
+    assert announced["phase"] == "starting the first trial"
+    wait_s = compute_wait_for_poll_s(step.only("build_done")["seconds"])
+    assert step.only("trial_started")["t"] - announced["t"] >= wait_s
+    assert announced["quiet_s"] > wait_s + 4.0, "the next poll comes after the load"
+
+    # A cached build needs no wait: the first poll of the round is soon enough.
+    later = host.run_round(a_plan(oha_trial(oha, "-z", "300ms", id="t2"), step="a1-r2"))
+    assert later.only("build_done")["cached"]
+    assert all(event["trial"] == "t2" for event in later.named("phase"))
