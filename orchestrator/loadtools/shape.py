@@ -19,7 +19,7 @@ _OPENED_S = 0.5
 _MIN_ANSWERS = 10
 #: With fewer consecutive requests per connection, its beginning and end are much of the window.
 _FEWEST_IN_TURN = 20
-#: Without a trend, the thirds may differ by the noise from second to second. With this alpha, 1.1 %
+#: Without a trend, the thirds may differ by the noise from second to second. With this alpha, 1.5 %
 #: of 26,400 shuffled windows of 9 or 10 s were flagged; without a test, 8.2 %.
 _TREND_ALPHA = 0.05
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 #: Slices averaged into one batch.
 BATCH = 5
@@ -89,16 +89,15 @@ def compute_drift(values: Sequence[float]) -> Drift | None:
 
 
 def _compute_trend_p_value(series: NDArray[np.float64]) -> float:
-    """Return the two-sided p value of the Mann-Kendall test (Mann 1945), by its normal
-    approximation with the correction for ties (Kendall 1975).
-    """
-    n = series.size
-    score = abs(sum(float(np.sign(series[i + 1 :] - series[i]).sum()) for i in range(n)))
-    ties = np.unique(series, return_counts=True)[1]
-    pairs = n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    if pairs == 0:
+    """Return the two-sided p value of the slope in a linear regression on time (t test)."""
+    if np.ptp(series) == 0:
         return 1.0
-    return float(2 * ndtr(-max(0.0, score - 1) / np.sqrt(pairs / 18)))
+    degrees = series.size - 2
+    r = abs(float(np.corrcoef(np.arange(series.size), series)[0, 1]))
+    unexplained = 1 - r**2
+    if unexplained <= 0:
+        return 0.0
+    return float(2 * stdtr(degrees, -r * np.sqrt(degrees / unexplained)))
 
 
 def _compute_last_cut(count: int) -> int:
