@@ -528,7 +528,8 @@ WHOLE_COMMIT = "."
 #: In the folder of a trial: the files of the definition.
 FILES = "files"
 
-#: Seconds between two polls of a step. In a build it is this share of the time since the last event.
+#: The shortest time between two polls of a step, and the longest one in a build. A build is polled
+#: again after this share of the time since its last event.
 POLL_S, LONGEST_BUILD_POLL_S = 0.5, 5.0
 BUILD_POLL_SHARE = 0.1
 

@@ -25,7 +25,7 @@ LONG_LOAD_S = 10.0
 #: reading the results.
 SLACK_S, LONGEST_SLACK_S = 0.05, 0.3
 SLACK_SHARE = 0.15
-#: From the time at which a poll is due until its program has ended.
+#: A poll that is due has ended its program after this time.
 POLL_TAKES_S = 0.5
 
 
