@@ -13,7 +13,7 @@ from tests.support.factories import Personas
 from tests.support.faults import FULL, assert_all_finish, wait_for_a_measurement
 from tests.support.netns import NamespaceHost
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.slow]
 
 REQUESTS = 12 if FULL else 4
 KILLS = 4 if FULL else 2

@@ -101,6 +101,7 @@ def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> N
     assert gone.returncode == 1, "a worker that ended is ill"
 
 
+@pytest.mark.slow
 def test_the_demo_adds_the_sample_host(image: Image) -> None:
     """By the words of compose.yaml, up to the host; what it measures then, `make demo` shows."""
     program("sshd")

@@ -22,7 +22,7 @@ from tests.support.factories import (
     make_project,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 BUILD = DEFINITION.replace("  start:", '  build: [["{python}", "check.py"]]\n  start:')
 BROKEN = "raise SystemExit('undefined symbol: foo')\n"

@@ -17,7 +17,7 @@ from tests.support.factories import (
     make_project,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 def test_a_calibration_measures_pairs_and_reports_the_smallest_change(

@@ -69,6 +69,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_each_commit_is_measured_with_the_package_of_its_own_source(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from tests.support.factories import (
     make_shared_host,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 DEFINITION = dedent(
     """\

@@ -74,6 +74,7 @@ def fails(path):
 """
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.support.factories import (
     make_shared_host,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:

@@ -51,6 +51,7 @@ def stop_stack(engine: Engine, folder: Path) -> None:
     engine.wait_for(lambda: not processes_below(folder))
 
 
+@pytest.mark.slow
 def test_a_stop_of_the_stack_costs_no_attempt_and_no_build(
     engine: Engine, measuring: Run, tmp_path: Path
 ) -> None:

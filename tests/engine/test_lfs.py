@@ -21,7 +21,7 @@ from tests.support.fetches import fetch_now, fetching
 from tests.support.git_servers import TOKEN
 from tests.support.lfs import commit_lfs_files, hash_content, serving_lfs
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 #: Answers with the content of a file in Git LFS.
 SERVER = server(body="WORDS", start="words = open('data/words.txt').read()")["server.py"].replace(

@@ -21,7 +21,7 @@ from tests.support.factories import make_run as run_of
 from tests.support.fetches import fetch_now, fetching
 from tests.support.submodules import commit_submodules
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 #: Answers with the words of a file of a submodule, and of one of the other repository.
 SERVER = server(

@@ -50,6 +50,7 @@ def shared_secrets(hosts: list[NamespaceHost]) -> dict[str, str]:
     return {plan["job"]: plan["secret"] for plan in plans}
 
 
+@pytest.mark.slow
 def test_a_run_uses_three_hosts_at_once(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_run_uses_three_hosts_at_once(
     assert overlaps(step for each in steps for step in each), "they did not work side by side"
 
 
+@pytest.mark.slow
 def test_a_host_has_one_job_at_a_time(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
 ) -> None:

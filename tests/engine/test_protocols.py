@@ -49,6 +49,7 @@ def measure(engine: Engine, team: Personas, folder: Path, source: str) -> Run:
     return engine.finish(run_of(team.alice, shas, rounds=1), timeout_s=180)
 
 
+@pytest.mark.slow
 def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", DEFINITION)
     assert_measured(run)
@@ -68,6 +69,7 @@ def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_
         assert load_values([trial.pk])[trial.pk]["requests.errors"] == 0
 
 
+@pytest.mark.slow
 def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: Path) -> None:
     script = f'  tool: script\n  command: [{sys.executable}, "{{tree}}/client.py"]\n'
     source = DEFINITION.replace("load:\n", f"load:\n{script}").replace("  rate: 100\n", "")

@@ -19,7 +19,7 @@ from tests.support.factories import (
     make_shared_host,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 #: Of nine commits the fifth burns time for each request; the fourth to sixth are not measured.
 CULPRIT = 4

@@ -11,7 +11,7 @@ import pytest
 from devstack.places import CHECKOUT
 from tests.support.programs import tool
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 #: Settings of the stack that this test runs on, which are not those of the one that it starts.
 OF_OURS = re.compile(r"PITWALL_|DJANGO_|(DATABASE|REDIS)_URL$")

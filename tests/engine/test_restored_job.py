@@ -24,7 +24,7 @@ from tests.support.factories import (
 )
 from tests.support.journals import read_journals
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 def test_a_restored_job_continues_at_the_state_of_the_host(

@@ -65,6 +65,7 @@ def measure(
     return engine.finish(run_of(team.alice, shas, rounds=rounds), timeout_s=240)
 
 
+@pytest.mark.slow
 def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", SEARCH)
     assert_measured(run)

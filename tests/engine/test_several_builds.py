@@ -19,7 +19,7 @@ from tests.support.factories import (
     make_shared_host,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 #: No two builds are equal, as with the layout of a compiled program.
 DEFINITION = dedent(

@@ -11,7 +11,7 @@ from tests.support.engine import ROOT, Engine, assert_measured
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
 from tests.support.factories import make_run as run_of
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 SUITES = ROOT / "agents" / "suites"
 #: Another commit of the same server.

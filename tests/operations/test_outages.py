@@ -27,6 +27,7 @@ MOST_LINES = 12
 WEB, WORKER, BEAT = "web.log", "worker.log", "beat.log"
 
 
+@pytest.mark.slow
 def test_an_outage_logs_few_lines_in_each_process(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker
 ) -> None:

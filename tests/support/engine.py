@@ -175,8 +175,6 @@ def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
             "PITWALL_SECRET_KEY": settings.SECRET_KEY,
             "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
             "PITWALL_HOST_NETWORKS": ",".join(ANYWHERE),
-            # They load the web UI and the API: more CPU time than the rest of the start.
-            "CELERY_SKIP_CHECKS": "1",
             # A separate queue, so that engines of other tests take nothing from it.
             "PITWALL_QUEUE": f"test-{new_id()}",
             **environment,
