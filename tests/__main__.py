@@ -17,7 +17,7 @@ from devstack.instance import MOST_COPIES
 from devstack.places import CHECKOUT
 
 #: Engines and hosts mostly wait, so there are more processes than CPUs.
-PROCESSES_PER_CPU = 2.5
+PROCESSES_PER_CPU = 3
 #: pytest's status when it selected no test.
 NO_TESTS = 5
 PYTEST = (sys.executable, "-m", "pytest")

@@ -15,7 +15,7 @@ from tests.support.engine import ROOT, Engine, running_engine
 from tests.support.factories import DEFINITION, make_definition, make_personas, make_project
 from tests.support.sshd import SshServer, start_sshd
 
-pytestmark = [pytest.mark.browser, pytest.mark.engine]
+pytestmark = [pytest.mark.browser, pytest.mark.engine, pytest.mark.slow]
 
 HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
 SLOWER = HELLO.replace("WORK = 50", "WORK = 1000")

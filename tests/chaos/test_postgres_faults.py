@@ -14,7 +14,7 @@ from tests.support.factories import Personas, make_personas
 from tests.support.faults import FULL, ask_for_several, assert_all_finish, wait_for_a_measurement
 from tests.support.netns import NamespaceHost
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.slow]
 
 DOWN_S = 20 if FULL else 3
 

@@ -55,6 +55,7 @@ def managed(instance: str, *words: str) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_make_run_prints_a_link_that_creates_the_first_user(instance: str) -> None:
     server = devstack("run", "--name", instance)
     assert server.stdout

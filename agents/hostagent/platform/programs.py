@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -34,9 +34,8 @@ CACHE = "programs.json"
 _FRESH_S = 86_400.0
 #: The format of a cached answer; answers in another format are queried again.
 _FORMAT = 2
-#: Timeouts of the programs that a job needs or that distinguish builds, and of all others. A
-#: language whose version is known only sometimes would cause new builds.
-_NEEDED_S, _WELCOME_S = 5.0, 0.8
+#: Limit for all answers together. A version that is known only sometimes would cause new builds.
+_ANSWERS_S = 5.0
 #: Programs that Pitwall itself needs for a job; only these have a hash.
 NEEDED = {**ARGUMENTS, "git": "--version"}
 _PYTHONS = ("2.7", *(f"3.{minor}" for minor in range(6, 16)))
@@ -147,7 +146,7 @@ def inspect_programs(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[s
 
     A program is {"path", "version", "sha256"}, or None if it was not found. It has a "reason" if it
     has no version, and "features" if its builds differ in features. It has "beyond_path" if a shell
-    would not find it by its name. Load tools, git, languages and `wanted` have the longer timeout.
+    would not find it by its name.
     """
     known = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS, **OTHERS}
     more = {name: _DEFAULT_ARGUMENT for name in wanted if name not in known and _NAME.match(name)}
@@ -191,7 +190,7 @@ def _describe_programs(
         and (cached[path]["version"] or name not in wanted)
     }
     missing = {name: path for name, path in paths.items() if name not in programs}
-    answers = _query_versions(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
+    answers = _query_versions(missing, arguments)
     programs.update(answers)
     if answers:
         _write_cache(
@@ -247,7 +246,7 @@ def _read_program_facts(program: Mapping[str, Any], outside_path: bool) -> dict[
 
 
 def _query_versions(
-    paths: Mapping[str, str], arguments: Mapping[str, str], needed: Container[str]
+    paths: Mapping[str, str], arguments: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
     """Query all programs at once; a program that does not answer in time has no version."""
     began = time.monotonic()
@@ -266,8 +265,7 @@ def _query_versions(
         if name in programs:
             programs[name]["sha256"] = _compute_sha256(paths[name])
     for query in queries:
-        limit_s = _NEEDED_S if query.name in needed else _WELCOME_S
-        programs[query.name]["version"] = query.answer(began + limit_s)
+        programs[query.name]["version"] = query.answer(began + _ANSWERS_S)
     for name in ARGUMENTS:
         if name in programs:
             _add_details(name, programs[name])
