@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 from unittest import mock
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase, override_settings
@@ -32,6 +33,9 @@ os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_QUIET_WAIT_S"] = "0"
 # All hosts of tests are this machine.
 os.environ["PITWALL_ONE_HOST_PER_MACHINE"] = "0"
+# Hypothesis would fail a test that takes longer than usual for one example, as on a busy machine.
+hypothesis.settings.register_profile("pitwall", deadline=None)
+hypothesis.settings.load_profile("pitwall")
 
 
 @pytest.hookimpl(trylast=True)

@@ -47,7 +47,7 @@ def with_another(value: Any, path: tuple[Any, ...], other: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_mutated_file_raises_only_import_errors(path: Any, data: st.DataObject) -> None:
     place = data.draw(st.sampled_from(list(places(WHOLE[path]))))
@@ -56,13 +56,13 @@ def test_a_mutated_file_raises_only_import_errors(path: Any, data: st.DataObject
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(content=st.binary(max_size=60))
 def test_any_bytes_raise_only_import_errors(name: str, content: bytes) -> None:
     _read(name, content)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(cells=st.lists(st.text(max_size=8), min_size=3, max_size=3))
 def test_any_cells_raise_only_import_errors(cells: list[str]) -> None:
     line = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)

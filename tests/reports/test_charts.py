@@ -204,7 +204,7 @@ def test_a_chart_that_does_not_fit_its_table_is_refused(spec: dict[str, Any], wo
 VALUES = st.one_of(st.none(), st.sampled_from([0.0, 1e-9, 1e15]), st.floats(1e-3, 1e6))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(VALUES, min_size=1, max_size=12), st.sampled_from(["linear", "log"]))
 @example([1e15, 1e15], "linear")
 def test_any_values_are_drawn_or_left_out(found: list[float | None], scale: str) -> None:

@@ -84,7 +84,7 @@ def test_the_sign_of_a_series_without_logarithms_does_not_matter(seed):
 
 
 @given(ANYTHING, st.lists(st.integers(-5, 130), max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_series_has_a_result(values, breaks):
     changes = find_changes(values, breaks=breaks)
     assert math.isfinite(changes.noise)

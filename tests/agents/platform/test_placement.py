@@ -50,7 +50,7 @@ def find_users(placement: Placement, core: Core) -> tuple[str, ...]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(topologies(), shares)
 def test_no_core_is_shared_unless_the_placement_says_so(
     topology: Topology, shares: list[Share]
