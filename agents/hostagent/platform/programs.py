@@ -36,6 +36,8 @@ _FRESH_S = 86_400.0
 _FORMAT = 2
 #: Limit for all answers together. A version that is known only sometimes would cause new builds.
 _ANSWERS_S = 5.0
+#: Time to read an answer after that limit: an earlier program may have used all of it.
+_READING_S = 0.1
 #: Programs that Pitwall itself needs for a job; only these have a hash.
 NEEDED = {**ARGUMENTS, "git": "--version"}
 _PYTHONS = ("2.7", *(f"3.{minor}" for minor in range(6, 16)))
@@ -116,7 +118,8 @@ class VersionQuery:
     def answer(self, deadline: float) -> Optional[str]:
         """Return the version, "" if the program reports none, None after the deadline."""
         try:
-            output, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+            left_s = max(_READING_S, deadline - time.monotonic())
+            output, _ = self._process.communicate(timeout=left_s)
         except subprocess.TimeoutExpired:
             self._end()
             return None
