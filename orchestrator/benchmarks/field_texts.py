@@ -135,6 +135,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "primer_s": "Duration of a gentle load before the warm-up in seconds.",
         "request_timeout_s": "Timeout of a request in seconds.",
         "connect_timeout_s": "Timeout of connecting in seconds.",
+        "quic_idle_timeout_s": "The server's idle timeout over HTTP/3 in seconds. Without a rate, "
+        "oha waits for it at the end.",
         "keepalive": "Whether connections are reused.",
         "response_bytes": "Body bytes of a successful response, as received: a number or a range.",
         "expect": "The good responses; all others are errors.",

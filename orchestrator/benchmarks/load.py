@@ -184,6 +184,7 @@ class Load(Strict):
     primer_s: Annotated[float, Field(ge=0, le=60)] = 0
     request_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10
     connect_timeout_s: Annotated[float, Field(gt=0, le=600)] = 5
+    quic_idle_timeout_s: Annotated[float, Field(gt=0, le=600)] = 30
     keepalive: bool | Reference = True
     response_bytes: Annotated[int, Field(ge=0)] | Range | None = None
     expect: Expect | None = None
@@ -259,7 +260,8 @@ class Load(Strict):
 #: Fields that were added after the first definitions were stored.
 _LATER = (
     "protocol", "tls", "random_path", "compression", "grpc", "command", "streams", "steps",
-    "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes", "expect", "env",
+    "search", "primer_s", "connect_timeout_s", "quic_idle_timeout_s", "response_bytes",
+    "body_bytes", "expect", "env",
 )  # fmt: skip
 
 

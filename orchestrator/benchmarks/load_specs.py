@@ -37,8 +37,6 @@ TRIAL_OVERHEAD_S = 1.0
 ASSUMED_RATE = 1_000.0
 #: Files that the load tool opens in addition to its connections, rounded up.
 OTHER_FILES = 32
-#: How long a closed load of oha over HTTP/3 waits at its end.
-QUIC_IDLE_S = 30.0
 #: The status of a successful gRPC call.
 GRPC_OK = 0
 #: The usual number of probes of a search, including its confirmations.
@@ -192,11 +190,9 @@ def estimate_prepare_s(spec: Spec, cases: Iterable[CaseSpec], *, commits: int) -
 
 
 def _estimate_loading_s(load: LoadSpec) -> float:
-    idles = load.protocol == "h3" and load.rate is None and not load.command
-    idling = QUIC_IDLE_S if idles else 0.0
     if load.duration_s is not None:
-        return load.duration_s + idling
-    return (load.requests or 0) / (load.rate or ASSUMED_RATE) + idling
+        return load.duration_s + load.idle_s
+    return (load.requests or 0) / (load.rate or ASSUMED_RATE) + load.idle_s
 
 
 def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
@@ -225,6 +221,7 @@ def _build_load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         primer_s=load.primer_s,
         request_timeout_s=load.request_timeout_s,
         connect_timeout_s=load.connect_timeout_s,
+        quic_idle_timeout_s=load.quic_idle_timeout_s,
         keepalive=bool(load.keepalive),
         response_bytes=_resolve_response_bytes(load.response_bytes),
         good_statuses=(GRPC_OK,) if load.protocol == "grpc" else expect.statuses,

@@ -101,6 +101,7 @@ class LoadSpec:
     body: str | None = None
     request_timeout_s: float = 10.0
     connect_timeout_s: float = 5.0
+    quic_idle_timeout_s: float = 30.0
     keepalive: bool = True
     compression: tuple[str, ...] | None = None
     response_bytes: tuple[int, int] | None = None
@@ -123,6 +124,12 @@ class LoadSpec:
     def at_once(self) -> int:
         """Return the number of concurrent requests of a closed loop."""
         return self.connections * self.streams
+
+    @property
+    def idle_s(self) -> float:
+        """Return how long oha waits after the load: over HTTP/3, until its connections time out."""
+        waits = self.protocol == "h3" and self.rate is None and not self.command
+        return self.quic_idle_timeout_s if waits else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

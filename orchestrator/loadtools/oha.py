@@ -19,8 +19,6 @@ from orchestrator.loadtools.wall import estimate_waiting_s, estimate_wall_s
 
 #: oha writes its rows after the load.
 _SECONDS_PER_ROW = 7e-6
-#: Without a rate, oha waits for a QUIC connection until it has been idle for this long.
-_QUIC_IDLE_S = 40.0
 #: A primer only makes the server do its initial work.
 _PRIMER_RATE = 10.0
 _PROBE_RATE = 1_000.0
@@ -46,7 +44,8 @@ SHEET = Capabilities(
         "not. The warm-up excludes these requests.",
         "Errors have no time, so errors of the warm-up are counted too.",
         "HTTP/3 is experimental in oha and needs a build with that feature. Without a rate, oha "
-        "waits at the end until its connections have timed out, usually 30 s. The agent cannot "
+        "waits at the end until its connections have been idle for the server's timeout, usually "
+        "30 s (`quic_idle_timeout_s`). The agent cannot "
         "sample answers over HTTP/3.",
     ),
 )
@@ -131,7 +130,7 @@ def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, _KEPT, amount),
         kind="measure",
-        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_ROW) + _estimate_idle_s(spec),
+        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_ROW) + spec.idle_s,
         warmup_s=warmup_s,
     )
 
@@ -141,7 +140,7 @@ def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec) + _estimate_idle_s(spec),
+        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec) + spec.idle_s,
     )
 
 
@@ -152,7 +151,7 @@ def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
         kind="primer",
-        wall_limit_s=spec.primer_s + estimate_waiting_s(gentle) + _estimate_idle_s(gentle),
+        wall_limit_s=spec.primer_s + estimate_waiting_s(gentle) + gentle.idle_s,
     )
 
 
@@ -213,8 +212,3 @@ def _list_headers(spec: LoadSpec) -> list[tuple[str, str]]:
 def _format_duration(seconds: float) -> str:
     """oha accepts only whole numbers with a unit."""
     return f"{max(1, round(seconds * 1000))}ms"
-
-
-def _estimate_idle_s(spec: LoadSpec) -> float:
-    """Return how many seconds oha may wait for an idle connection, in addition to the load."""
-    return _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0

@@ -240,3 +240,5 @@ def test_a_warm_up_over_http3_may_wait_until_its_connections_are_idle():
     spec = replace(COUNTED, protocol="h3", tls=True)
     warmup = OHA.invocations(spec, 2)[0]
     assert warmup.wall_limit_s > spec.warmup_s + 30
+    sooner = OHA.invocations(replace(spec, quic_idle_timeout_s=2.0), 2)[0]
+    assert warmup.wall_limit_s - sooner.wall_limit_s == 28

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devstack.programs import find_program
-from orchestrator.benchmarks.load_specs import build_load_specs
+from orchestrator.benchmarks.load_specs import build_load_specs, estimate_trial_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
@@ -55,6 +55,17 @@ def test_http2_and_http3_share_one_connection_like_go_clients(spec: Spec) -> Non
         assert load.tls is (load.protocol == "h3")
         assert (load.streams == 1) is (load.protocol == "h1")
         assert (load.connections == 1) is (load.protocol != "h1")
+
+
+def test_the_end_over_http3_is_estimated_from_the_idle_timeout_of_the_server(spec: Spec) -> None:
+    (declared,) = {load.idle_s for _, load in loads(spec) if load.protocol == "h3"}
+    source = (SUITE / "listening.go").read_text()
+    assert f"const idleQUIC = {declared:g} * time.Second" in source
+    for case, load in loads(spec):
+        assert load.idle_s == (declared if load.protocol == "h3" else 0)
+        if load.duration_s is not None:
+            over_h1 = estimate_trial_s(spec, {**case.parameters, "protocol": "h1"})
+            assert estimate_trial_s(spec, case.parameters) == over_h1 + load.idle_s
 
 
 def test_http1_is_the_baseline(spec: Spec) -> None:
