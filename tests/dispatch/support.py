@@ -2,6 +2,7 @@
 
 import platform
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from orchestrator.runs.states import JOB_ENDED
 from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import server
 from tests.support.factories import (
+    DEFINITION,
     Personas,
     make_definition,
     make_local_host,
@@ -58,12 +60,19 @@ def leased(
     return job
 
 
-def make_job_over_ssh(machine: SshServer, folder: Path, *, rounds: int) -> Job:
-    """Return a queued job with two trials in each round, on a host over SSH."""
+def make_job_over_ssh(
+    machine: SshServer,
+    folder: Path,
+    *,
+    rounds: int,
+    source: str = DEFINITION,
+    commits: Sequence[dict[str, str]] = (server(), server(start="#")),
+) -> Job:
+    """Return a queued job on a host over SSH, with a trial of each commit in each round."""
     tool("oha")
     team = make_personas()
-    project, shas = make_project(team.alice, folder / "origin", [server(), server(start="#")])
-    make_definition(team.alice, project)
+    project, shas = make_project(team.alice, folder / "origin", commits)
+    make_definition(team.alice, project, source=source)
     host = add_confirmed(machine, team)
     # Other tests keep the machine busy.
     request = {"rounds": rounds, "hosts": (host.name,), "wait_for_quiet": False}

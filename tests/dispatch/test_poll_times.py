@@ -1,5 +1,6 @@
 """When the engine polls a real host during its rounds, and how often it starts the agent."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from orchestrator.runs import step_rounds
 from orchestrator.runs.states import JobState
 from tests.dispatch.support import finish, make_job_over_ssh
+from tests.support.engine import server
+from tests.support.factories import DEFINITION
 from tests.support.journals import StepJournal, read_journals
 from tests.support.sshd import SshServer
 
@@ -52,3 +55,30 @@ def test_short_rounds_are_measured_with_one_start_of_the_agent(
     ]
     order = [str(pk) for pk in job.trials.order_by("position").values_list("pk", flat=True)]
     assert measured == [order[:2], order[2:]]
+
+
+@pytest.mark.usefixtures("transactional_db", "data_dir")
+def test_a_trial_is_polled_less_often_the_longer_it_is_overdue(
+    machine: SshServer, tmp_path: Path
+) -> None:
+    # Planned for a fortieth of a second, but each request takes longer than a tenth of a second.
+    counted = DEFINITION.replace("duration_s: 0.6", "requests: 200").replace(
+        "warmup_s: 0.2", "warmup_s: 0"
+    )
+    slow = [server(wait_s=0.12)]
+    job = make_job_over_ssh(machine, tmp_path, rounds=1, source=counted, commits=slow)
+    steps = finish(job)
+    job.refresh_from_db()
+    assert job.state == JobState.FINISHED, job.message
+    (journal,) = read_journals(machine.work_dir)
+    began, ended = (
+        next(event["t"] for event in journal.events if event["event"] == name)
+        for name in ("trial_started", "trial_done")
+    )
+    assert ended - began > 6
+    pauses = [
+        later - earlier
+        for earlier, later in pairwise(step for step in steps if began < step < ended)
+    ]
+    assert count_steps_in_first_trial(journal, steps) <= 6, pauses
+    assert max(pauses) > 1
