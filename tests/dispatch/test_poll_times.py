@@ -61,7 +61,7 @@ def test_short_rounds_are_measured_with_one_start_of_the_agent(
 def test_a_trial_is_polled_less_often_the_longer_it_is_overdue(
     machine: SshServer, tmp_path: Path
 ) -> None:
-    # Planned for a fortieth of a second, but each request takes longer than a tenth of a second.
+    # Planned for a fifth of a second, but each request takes longer than a tenth of a second.
     counted = DEFINITION.replace("duration_s: 0.6", "requests: 200").replace(
         "warmup_s: 0.2", "warmup_s: 0"
     )
