@@ -5,6 +5,7 @@ earlier run need not be measured again.
 """
 
 import json
+import re
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -48,6 +49,7 @@ shorter loads than in the original. The command below repeats it.
 _COVERAGE = (
     "Here {working} of {systems} systems work, and {with_numbers} of {cases} cases have numbers."
 )
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 
 class Command(BaseCommand):
@@ -106,23 +108,31 @@ def _build_reports(
 def _render_page(
     reports: Iterable[Report], names: list[str], preface: str, out: Path
 ) -> Iterator[str]:
-    """Yield the parts of each report: a picture, its conclusions, how it was measured, tables.
+    """Yield the text of each report, the preface in the first one.
 
-    Their charts are written next to `out`. Paths of this machine are relative to its data folder.
+    Charts are written next to `out`. Paths of this machine are relative to its data folder.
     """
     for place, (report, name) in enumerate(zip(reports, names, strict=True)):
         address = partial(_write_chart, out.with_suffix(""), name)
         text = report_markdown(report, address=address).replace(f"{settings.DATA_DIR}/", "")
-        title, _, rest = text.partition("\n")
-        picture, rest = take_first_picture(rest)
-        yield title
-        if picture:
-            yield f"\n{picture}"
-        if conclusions := render_conclusions(report):
-            yield f"\n## Conclusions\n\n{conclusions}"
-        if not place:
-            yield f"\n## This measurement\n\n{preface}"
-        yield rest
+        parts = _render_parts(text, render_conclusions(report), "" if place else preface)
+        part = "\n".join(parts)
+        # A page has one title.
+        yield _HEADING.sub(r"#\g<0>", part) if place else part
+
+
+def _render_parts(text: str, conclusions: str, preface: str) -> Iterator[str]:
+    """Yield a picture, the conclusions, how it was measured, and the tables of a report."""
+    title, _, rest = text.partition("\n")
+    picture, rest = take_first_picture(rest)
+    yield title
+    if picture:
+        yield f"\n{picture}"
+    if conclusions:
+        yield f"\n## Conclusions\n\n{conclusions}"
+    if preface:
+        yield f"\n## This measurement\n\n{preface}"
+    yield rest
 
 
 def _write_chart(folder: Path, report: str, chart: Chart) -> str:
