@@ -16,7 +16,7 @@ from orchestrator.runs.states import TrialState
 #: results of a trial are read between two loads.
 LONGEST_POLL_S = 1.0
 #: The same in a trial that takes longer than planned, such as a number of requests to a slow
-#: server: a poll each second would use a tenth of a core during the whole load.
+#: server. A poll each second would use a tenth of a core during its load.
 LONGEST_OVERDUE_POLL_S = 10.0
 #: The first trial of a round is shown while it runs if its case took longer in the round before.
 LONG_TRIAL_S = 10.0

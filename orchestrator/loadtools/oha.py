@@ -130,7 +130,7 @@ def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, _KEPT, amount),
         kind="measure",
-        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_ROW) + spec.idle_s,
+        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_ROW),
         warmup_s=warmup_s,
     )
 
@@ -140,7 +140,7 @@ def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec) + spec.idle_s,
+        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec),
     )
 
 
@@ -151,7 +151,7 @@ def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
         kind="primer",
-        wall_limit_s=spec.primer_s + estimate_waiting_s(gentle) + gentle.idle_s,
+        wall_limit_s=spec.primer_s + estimate_waiting_s(gentle),
     )
 
 

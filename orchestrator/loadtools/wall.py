@@ -23,7 +23,7 @@ def estimate_wall_s(spec: LoadSpec, warmup_s: float, seconds_per_row: float) -> 
 
 def estimate_waiting_s(spec: LoadSpec) -> float:
     """Return the seconds that a start with a duration may take in addition to it."""
-    return spec.request_timeout_s + spec.connect_timeout_s + _SLACK_S
+    return spec.request_timeout_s + spec.connect_timeout_s + spec.idle_s + _SLACK_S
 
 
 def estimate_counted_s(spec: LoadSpec) -> float:

@@ -14,12 +14,18 @@ from tests.support.journals import StepJournal, read_journals
 from tests.support.sshd import SshServer
 
 
-def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
-    """Return how many steps began between the start of a round's first trial and its end."""
+def get_first_trial(journal: StepJournal) -> tuple[float, float]:
+    """Return the times of the start and the end of the first trial of a round."""
     began, ended = (
         next(event["t"] for event in journal.events if event["event"] == name)
         for name in ("trial_started", "trial_done")
     )
+    return began, ended
+
+
+def count_steps_in_first_trial(journal: StepJournal, steps: list[float]) -> int:
+    """Return how many steps began between the start of a round's first trial and its end."""
+    began, ended = get_first_trial(journal)
     return sum(began < step < ended for step in steps)
 
 
@@ -71,10 +77,7 @@ def test_a_trial_is_polled_less_often_the_longer_it_is_overdue(
     # Other tests may use too much CPU for a valid trial.
     assert job.trials.get().state == TrialState.MEASURED
     (journal,) = read_journals(machine.work_dir)
-    began, ended = (
-        next(event["t"] for event in journal.events if event["event"] == name)
-        for name in ("trial_started", "trial_done")
-    )
+    began, ended = get_first_trial(journal)
     assert ended - began > 6
     pauses = [
         later - earlier
