@@ -25,6 +25,9 @@ FOLDER = settings.BASE_DIR / "docs"
 INDEX, README, GLOSSARY = "index.md", "README.md", "glossary.md"
 #: Other files that documents link to, as a browser shows them.
 _TEXTS = frozenset({".json", ".yaml", ".yml"})
+#: Charts of reproduced reports.
+PICTURE = ".svg"
+_SUFFIXES = frozenset({".md", PICTURE, *_TEXTS})
 #: Files with an address of their own.
 _ELSEWHERE = {
     "api/openapi.json": "/api/v1/openapi.json",
@@ -52,7 +55,7 @@ class Document:
 @cache
 def list_files() -> Mapping[str, Path]:
     """Map each name that can be requested, such as `ci/shell.md`, to its file."""
-    files = (each for each in sorted(FOLDER.rglob("*")) if each.suffix in {".md", *_TEXTS})
+    files = (each for each in sorted(FOLDER.rglob("*")) if each.suffix in _SUFFIXES)
     names = {each.relative_to(FOLDER).as_posix(): each for each in files if each.is_file()}
     return {name: each for name, each in names.items() if name not in _ELSEWHERE}
 
@@ -74,13 +77,14 @@ def load_document(name: str) -> Document:
     if name in _list_folders():
         readme = name + README
         return load_document(readme) if readme in list_files() else _build_list(name)
-    tokens = markdown.parse(load_text(name))
+    tokens = markdown.parse(load_text(name), pictures=True)
     title = _get_text(tokens[1]) if tokens and tokens[0].tag == "h1" else name
     headings = _add_anchors(tokens)
     if name == GLOSSARY:
         _add_term_anchors(tokens)
     for link in _list_links(tokens):
         _redirect_link(link, name)
+    _set_picture_sizes(tokens, name)
     folder = name.rpartition("/")[0]
     return Document(
         name=name,
@@ -163,12 +167,27 @@ def _list_links(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
                 yield opening, each
 
 
+def _set_picture_sizes(tokens: Sequence[Token], name: str) -> None:
+    """Give each picture the size of its file, so that the text below does not move."""
+    for inline in tokens:
+        for each in inline.children or ():
+            if each.type == "image":
+                svg = load_text(_resolve(str(each.attrs["src"]), name)).partition("<title>")[0]
+                for side, pixels in re.findall(r' (width|height)="(\d+)"', svg):
+                    each.attrSet(side, pixels)
+
+
+def _resolve(path: str, name: str) -> str:
+    """Return the name of the file that the document `name` calls `path`."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
 def _redirect_link(link: tuple[Token, Token], name: str) -> None:
     """Leave a link to another document; make a link to a file outside of `docs/` a mere text."""
     target = urlsplit(str(link[0].attrGet("href") or ""))
     if target.scheme or target.netloc or not target.path:
         return
-    path = posixpath.normpath(posixpath.join(posixpath.dirname(name), target.path))
+    path = _resolve(target.path, name)
     if path in _ELSEWHERE:
         link[0].attrSet("href", _ELSEWHERE[path])
     elif path not in list_files() and f"{path}/" not in _list_folders():

@@ -4,12 +4,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from orchestrator.web.help.documents import INDEX, load_document, load_text
+from orchestrator.web.help.documents import INDEX, PICTURE, load_document, load_text
+from orchestrator.web.middleware import PICTURE_POLICY
 
 
 @require_safe
 def document(request: HttpRequest, name: str = INDEX) -> HttpResponse:
-    """Show a document or the list of a folder; return other files as plain text."""
+    """Show a document or the list of a folder; return charts, and other files as plain text."""
+    if name.endswith(PICTURE):
+        response = HttpResponse(load_text(name), content_type="image/svg+xml")
+        response.headers["Content-Security-Policy"] = PICTURE_POLICY
+        return response
     if not name.endswith((".md", "/")):
         return HttpResponse(load_text(name), content_type="text/plain; charset=utf-8")
     context = {"document": load_document(name), "is_index": name == INDEX}

@@ -50,6 +50,7 @@ from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forms import load_benchmark_choices
+from orchestrator.web.middleware import PICTURE_POLICY
 from orchestrator.web.refs import load_chosen_benchmark, load_chosen_run
 from orchestrator.web.reports.bundle import build_bundle
 from orchestrator.web.reports.claim_views import build_claims_view
@@ -73,8 +74,6 @@ FORMATS: Mapping[str, tuple[str, Callable[[Report, ChartAddress], str]]] = {
 }
 BUNDLE = "zip"
 _CHART = re.compile(r"chart-(\d{1,3})\.svg\Z")
-#: A picture runs nothing and loads nothing; it contains its own style sheet.
-_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 #: Parameters of the address that override fields of a saved report.
 _CHANGES = ("commit", "cases", "published")
 
@@ -273,7 +272,7 @@ def _send_picture(report: Report, number: int, name: str) -> HttpResponse:
     response = HttpResponse(charts[number].render_file(), content_type="image/svg+xml")
     file_name = f"{name}-{charts[number].file_name}"
     response.headers["Content-Disposition"] = f'inline; filename="{file_name}"'
-    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
+    response.headers["Content-Security-Policy"] = PICTURE_POLICY
     return response
 
 

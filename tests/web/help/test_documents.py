@@ -4,6 +4,7 @@ import posixpath
 import re
 from functools import cache
 from urllib.parse import urljoin, urlsplit
+from xml.etree import ElementTree as ET
 
 import pytest
 from django.conf import settings
@@ -15,6 +16,7 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.web.help.documents import FOLDER, list_files
 from orchestrator.web.help.glossary import load_terms
+from orchestrator.web.middleware import PICTURE_POLICY
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
@@ -84,6 +86,19 @@ def test_other_files_are_plain_text(client: Client) -> None:
 )  # fmt: skip
 def test_nothing_else_is_served(client: Client, name: str) -> None:
     assert client.get(f"/docs/{name}").status_code == 404
+
+
+def test_a_reproduced_report_shows_its_charts(client: Client) -> None:
+    page = client.get("/docs/reproducing/protocols.md")
+    pictures = elements(page, "article img")
+    assert len(pictures) == 3
+    for each in pictures:
+        chart = client.get(urljoin("/docs/reproducing/protocols.md", each["src"]))
+        assert chart.headers["Content-Type"] == "image/svg+xml"
+        assert chart.headers["Content-Security-Policy"] == PICTURE_POLICY
+        svg = ET.fromstring(chart.content)
+        assert (each["width"], each["height"]) == (svg.get("width"), svg.get("height"))
+        assert each["alt"] == svg.findtext("{http://www.w3.org/2000/svg}title")
 
 
 def test_every_file_is_below_the_folder() -> None:
