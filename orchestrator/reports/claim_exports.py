@@ -62,11 +62,26 @@ def build_claim_notes(claims: JudgedClaims) -> tuple[str, ...]:
         notes.append(
             "Of several comparisons of a claim all must hold; the one that decides is shown."
         )
-    if any(each.unit == RATIO for each in claims.claims):
-        notes.append("A ratio divides the geometric means of the runs; its sides are not paired.")
+    notes += _build_ratio_notes(claims)
     if any(each.suspect for each in claims.claims):
         notes.append("!: suspect trials are among them.")
     return tuple(notes)
+
+
+def _build_ratio_notes(claims: JudgedClaims) -> list[str]:
+    """Return which ratios are paired; empty without a ratio."""
+    ratios = [each for each in claims.claims if each.unit == RATIO]
+    paired = sum(each.paired for each in ratios)
+    if not ratios:
+        return []
+    if not paired:
+        return ["A ratio divides the geometric means of the runs; its sides are not paired."]
+    if paired == len(ratios):
+        return ["Ratios are paired: they are those within common blocks."]
+    return [
+        f"{paired} of {len(ratios)} ratios are paired, by common blocks. The others divide the "
+        "geometric means of the runs, and have wider intervals."
+    ]
 
 
 def list_differences(report: Report, record: Provenance) -> list[Difference]:
@@ -187,6 +202,7 @@ def _export_claim(one: JudgedClaim) -> dict[str, Any]:
         "low": one.low,
         "high": one.high,
         "unit": one.unit,
+        "paired": one.paired,
         "suspect": one.suspect,
         "comparisons": one.comparisons,
         "conclusion": str(one.conclusion),

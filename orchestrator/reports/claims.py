@@ -18,7 +18,14 @@ from orchestrator.reports.pivot_model import WORDS, Observation
 from orchestrator.reports.report_spec import Measure
 from orchestrator.reports.spec_fields import find_known_metric
 from orchestrator.reports.units import choose_unit, scale
-from orchestrator.stats.estimates import MeanEstimate, change_against, compute_exp, estimate
+from orchestrator.stats.contests import change_in_contest
+from orchestrator.stats.estimates import (
+    Estimate,
+    MeanEstimate,
+    change_against,
+    compute_exp,
+    estimate,
+)
 from orchestrator.stats.summary import compute_t_quantile
 from orchestrator.stats.unpaired import FEWEST_RUNS
 
@@ -44,7 +51,8 @@ class JudgedClaim:
 
     Of several `comparisons`, all must hold, and the one that decides is shown. `value` has the
     interval from `low` to `high`, in `unit`; a ratio has the unit `times`. They are None without an
-    estimate, or without an interval. `reason`: why the claim cannot be decided.
+    estimate, or without an interval. `paired`: a ratio of values in common blocks of a contest.
+    `reason`: why the claim cannot be decided.
     """
 
     claim: Claim
@@ -57,6 +65,7 @@ class JudgedClaim:
     low: float | None = None
     high: float | None = None
     unit: str = ""
+    paired: bool = False
     suspect: int = 0
     reason: str = ""
 
@@ -81,6 +90,7 @@ class _Estimate:
     than: str = ""
     value: float | None = None
     tested: MeanEstimate | None = None
+    paired: bool = False
     bound: float = 1.0
     suspect: int = 0
     reason: str = ""
@@ -217,23 +227,30 @@ def _estimate(
     result = _compute(first, second)
     if result is None:
         return replace(blank, reason="the other side is zero")
-    value, tested = result
     few = min(side.cell.runs for side in (first, second) if side) < FEWEST_RUNS
-    reason = "" if tested else _FEW_RUNS if few else "a value is zero, which has no ratio"
-    return replace(blank, value=value, tested=tested, reason=reason)
+    reason = "" if result.tested else _FEW_RUNS if few else "a value is zero, which has no ratio"
+    return replace(
+        blank, value=result.value, tested=result.tested, paired=result.paired, reason=reason
+    )
 
 
-def _compute(
-    first: CellValue, second: CellValue | None
-) -> tuple[float, MeanEstimate | None] | None:
-    """Return the value or the ratio, and its test; None if there is no ratio."""
+def _compute(first: CellValue, second: CellValue | None) -> Estimate | None:
+    """Return the value or the ratio, and its test; None if there is no ratio.
+
+    A ratio within a contest is that of the common blocks, as in `compute_relative`.
+    """
     assert first.value is not None
     if second is None:
         alone = estimate(first.runs, "mean")
-        return (first.value, alone.tested if alone else None)
+        tested = alone.tested if alone else None
+        return Estimate(value=first.value, low=None, high=None, n=first.cell.trials, tested=tested)
     assert second.value is not None
     change = change_against(first.value, first.runs, second.value, second.runs, are_means=True)
-    return None if change is None else (1 + change.value, change.tested)
+    if change is None:
+        return None
+    sides = first.cell.entry, second.cell.entry
+    change = change_in_contest(*sides, change.value, are_means=True) or change
+    return replace(change, value=1 + change.value)
 
 
 def _name_case(seen: Observation, axes: Sequence[str]) -> str:
@@ -291,6 +308,7 @@ def _judge(task: _Task, one: _Estimate, confidence: float) -> JudgedClaim:
         low=_multiply(low, factor),
         high=_multiply(high, factor),
         unit=unit,
+        paired=one.paired,
         suspect=one.suspect,
         reason=one.reason,
     )

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.claim_exports import format_measured
+from orchestrator.reports.claim_exports import build_claim_notes, format_measured
 from orchestrator.reports.claim_spec import Claim
 from orchestrator.reports.claims import (
     MOST_COMPARISONS,
@@ -164,6 +165,30 @@ def test_the_interval_is_that_of_a_report_for_a_single_claim() -> None:
     reach = 2.446912 * error
     assert judged.low == pytest.approx(1.2 * math.exp(-reach), rel=1e-6)
     assert judged.high == pytest.approx(1.2 * math.exp(reach), rel=1e-6)
+
+
+def test_a_ratio_within_a_contest_is_paired() -> None:
+    """A drift of the machine affects both sides of a block, so the ratio has no noise of it."""
+    drift = (1.0, 1.5, 0.8, 1.2, 0.7, 1.1)
+    pair = [observe("h2", *(1050 * each for each in drift)),
+            observe("h1", *(1000 * each for each in drift))]  # fmt: skip
+    unpaired = judge_all(claim("greater"), seen=pair)
+    assert unpaired.claims[0].conclusion is Conclusion.OPEN
+    assert not unpaired.claims[0].paired
+    contest = [
+        replace(
+            seen,
+            contest="protocol",
+            samples=[replace(each, block=each.run) for each in seen.samples],
+        )
+        for seen in pair
+    ]
+    judged = judge_all(claim("greater"), seen=contest)
+    assert judged.claims[0].conclusion is Conclusion.HOLDS
+    assert judged.claims[0].paired
+    assert judged.claims[0].value == pytest.approx(1.05)
+    assert "Ratios are paired: they are those within common blocks." in build_claim_notes(judged)
+    assert not any("are paired" in note for note in build_claim_notes(unpaired))
 
 
 def test_hosts_are_judged_separately_and_references_never() -> None:

@@ -142,7 +142,8 @@ class ReportClaimOut(Schema):
     """A claim of the original report, judged on one host.
 
     `value` has the interval from `low` to `high`, in `unit` (`times` for a ratio). Of several
-    `comparisons`, it is the one that decides. `reason`: why it cannot be decided.
+    `comparisons`, it is the one that decides. `paired`: a ratio of values in common blocks of a
+    contest. `reason`: why it cannot be decided.
     """
 
     claim: str
@@ -155,6 +156,7 @@ class ReportClaimOut(Schema):
     low: float | None
     high: float | None
     unit: str
+    paired: bool
     suspect: int
     comparisons: int
     conclusion: Literal["holds", "does not hold", "cannot tell"]
