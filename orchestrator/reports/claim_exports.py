@@ -80,7 +80,7 @@ def _build_ratio_notes(claims: JudgedClaims) -> list[str]:
         return ["Ratios are paired: they are those within common blocks."]
     return [
         f"{paired} of {len(ratios)} ratios are paired, by common blocks. The others divide the "
-        "geometric means of the runs, and have wider intervals."
+        "geometric means of the runs."
     ]
 
 
