@@ -7,7 +7,7 @@ from tests.support.factories import Personas
 from tests.support.faults import FULL, ask_for_several, assert_all_finish, wait_for_a_measurement
 from tests.support.netns import NamespaceHost
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.slow]
 
 KILLS = 3 if FULL else 1
 
