@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.context import ForkServerProcess
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from urllib.parse import quote
@@ -16,6 +18,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 
+from devstack.processes import die_with_parent
 from orchestrator.accounts.members import Member
 from orchestrator.config import celery_app as app
 from orchestrator.core.ids import new_id
@@ -26,7 +29,6 @@ from orchestrator.fleet.selectors import load_own_host
 from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import RUN_ENDED, RunState
-from tests.support.forked_programs import start_module
 from tests.support.programs import tool
 
 #: Hosts of tests are on loopback and in networks that the tests create.
@@ -87,37 +89,40 @@ class Engine:
     data_dir: Path
     logs: Path
     environment: dict[str, str]
-    worker: ForkServerProcess | None = None
+    worker: subprocess.Popen[bytes] | None = None
 
     def start(self, *more: str) -> None:
         """Start both in one process: loading the libraries is what most tests wait for."""
         queue = self.environment["PITWALL_QUEUE"]
-        self.worker = start_module(
-            "celery", "-A", "tests.support.quick_ticks", "worker",
+        argv = [
+            sys.executable, "-m", "celery", "-A", "tests.support.quick_ticks", "worker",
             "-Q", f"{queue},{queue}-background",
             "-B", "-s", str(self.logs / "beat"), "-l", "info", *more,
-            env=self.environment, folder=ROOT, log=self.logs / "worker.log",
-        )  # fmt: skip
+        ]  # fmt: skip
+        with open(self.logs / "worker.log", "ab") as log:
+            self.worker = subprocess.Popen(
+                argv, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True,
+                # A killed test run leaves no engine behind.
+                preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGTERM),
+            )  # fmt: skip
 
     def kill_worker(self) -> None:
         """`kill -9` of the worker, its pool and the beat, as in a crash of the machine."""
         assert self.worker is not None, "it was started"
-        self._kill(self.worker)
+        os.killpg(self.worker.pid, signal.SIGKILL)
+        self.worker.wait()
         self.worker = None
 
     def stop(self) -> None:
         if self.worker is None:
             return
         self.worker.terminate()
-        self.worker.join(timeout=20)
-        if self.worker.exitcode is None:
-            self._kill(self.worker)
-
-    @staticmethod
-    def _kill(worker: ForkServerProcess) -> None:
-        assert worker.pid is not None, "it was started"
-        os.killpg(worker.pid, signal.SIGKILL)
-        worker.join()
+        try:
+            self.worker.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.worker.pid, signal.SIGKILL)
+            self.worker.wait()
 
     def wake(self, run: Run) -> None:
         """Poll the active jobs of a run, as a request that changes it does."""
