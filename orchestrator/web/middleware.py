@@ -21,8 +21,6 @@ POLICY = "; ".join(
         "base-uri 'none'",
     )
 )
-#: A picture runs nothing and loads nothing; it contains its own style sheet.
-PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
 #: No page uses any of these browser features, so an injected script may not use them either.
 FEATURES = ", ".join(
     f"{name}=()"

@@ -169,12 +169,11 @@ def _list_links(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 def _set_picture_sizes(tokens: Sequence[Token], name: str) -> None:
     """Give each picture the size of its file, so that the text below does not move."""
-    for inline in tokens:
-        for each in inline.children or ():
-            if each.type == "image":
-                svg = load_text(_resolve(str(each.attrs["src"]), name)).partition("<title>")[0]
-                for side, pixels in re.findall(r' (width|height)="(\d+)"', svg):
-                    each.attrSet(side, pixels)
+    parts = (each for inline in tokens for each in inline.children or ())
+    for picture in (each for each in parts if each.type == "image"):
+        svg = load_text(_resolve(str(picture.attrs["src"]), name)).partition("<title>")[0]
+        for side, pixels in re.findall(r' (width|height)="(\d+)"', svg):
+            picture.attrSet(side, pixels)
 
 
 def _resolve(path: str, name: str) -> str:

@@ -50,7 +50,7 @@ from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.confirmation_pages import ConfirmationPage, confirm_first
 from orchestrator.web.errors import find_status
 from orchestrator.web.forms import load_benchmark_choices
-from orchestrator.web.middleware import PICTURE_POLICY
+from orchestrator.web.pictures import build_picture_response
 from orchestrator.web.refs import load_chosen_benchmark, load_chosen_run
 from orchestrator.web.reports.bundle import build_bundle
 from orchestrator.web.reports.claim_views import build_claims_view
@@ -269,10 +269,9 @@ def _send_picture(report: Report, number: int, name: str) -> HttpResponse:
     charts = {chart.number: chart for each in build_charts(report) for chart in each}
     if number not in charts:
         raise NotFoundError(f"there is no chart {number} in this report; it has {len(charts)}")
-    response = HttpResponse(charts[number].render_file(), content_type="image/svg+xml")
+    response = build_picture_response(charts[number].render_file())
     file_name = f"{name}-{charts[number].file_name}"
     response.headers["Content-Disposition"] = f'inline; filename="{file_name}"'
-    response.headers["Content-Security-Policy"] = PICTURE_POLICY
     return response
 
 

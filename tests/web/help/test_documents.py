@@ -16,7 +16,7 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.web.help.documents import FOLDER, list_files
 from orchestrator.web.help.glossary import load_terms
-from orchestrator.web.middleware import PICTURE_POLICY
+from orchestrator.web.pictures import PICTURE_POLICY
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
