@@ -69,8 +69,8 @@ def build_claim_notes(claims: JudgedClaims) -> tuple[str, ...]:
 
 
 def _build_ratio_notes(claims: JudgedClaims) -> list[str]:
-    """Return which ratios are paired; empty without a ratio."""
-    ratios = [each for each in claims.claims if each.unit == RATIO]
+    """Return which of the measured ratios are paired; empty without one."""
+    ratios = [each for each in claims.claims if each.unit == RATIO and each.value is not None]
     paired = sum(each.paired for each in ratios)
     if not ratios:
         return []

@@ -189,6 +189,12 @@ def test_a_ratio_within_a_contest_is_paired() -> None:
     assert judged.claims[0].value == pytest.approx(1.05)
     assert "Ratios are paired: they are those within common blocks." in build_claim_notes(judged)
     assert not any("are paired" in note for note in build_claim_notes(unpaired))
+    # A ratio without a value is neither.
+    missing = claim("greater", cases='protocol == "h3"')
+    invalid = around("h3", 1000, validity="invalid")
+    with_missing = judge_all(claim("greater"), missing, seen=[*contest, invalid])
+    assert with_missing.claims[1].value is None
+    assert build_claim_notes(with_missing) == build_claim_notes(judged)
 
 
 def test_hosts_are_judged_separately_and_references_never() -> None:
