@@ -109,20 +109,25 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     """Start or continue each run, and yield it when it has ended."""
     for number, wanted in enumerate(runs, start=1):
-        run = find_kept_run(client, record, wanted)
-        if run is None:
-            run_id = client.post("/api/v1/runs", dict(wanted.body))["id"]
-            record.add(wanted.key, run_id)
-            run = client.get(f"/api/v1/runs/{run_id}")
         head = f"{wanted.body['benchmark']}, run {number} of {len(runs)}"
-        if run["state"] in ENDED:
-            print(f"\n  {head}: measured earlier. {run['web_url']}", flush=True)
-        else:
-            print(f"\n  {head}: {run['trials_total']} trials. {run['web_url']}", flush=True)
-            run = follow(client, run, poll_s=POLL_S)
-        if run["state"] != "finished":
-            print(f"  the run is {run['state']}: {run['message']}", flush=True)
-        yield dict(run)
+        yield measure_run(client, record, wanted, head)
+
+
+def measure_run(client: Client, record: RunRecord, wanted: WantedRun, head: str) -> dict[str, Any]:
+    """Start or continue a run, and return it when it has ended. `head` begins what is printed."""
+    run = find_kept_run(client, record, wanted)
+    if run is None:
+        run_id = client.post("/api/v1/runs", dict(wanted.body))["id"]
+        record.add(wanted.key, run_id)
+        run = client.get(f"/api/v1/runs/{run_id}")
+    if run["state"] in ENDED:
+        print(f"\n  {head}: measured earlier. {run['web_url']}", flush=True)
+    else:
+        print(f"\n  {head}: {run['trials_total']} trials. {run['web_url']}", flush=True)
+        run = follow(client, run, poll_s=POLL_S)
+    if run["state"] != "finished":
+        print(f"  the run is {run['state']}: {run['message']}", flush=True)
+    return dict(run)
 
 
 def cancel_others(client: Client, records: Sequence[RunRecord]) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from cli.pitwall.units import format_duration, format_items
 from devstack.demo_client import Client
 from devstack.errors import DevstackError
+from devstack.extra_runs import measure_again
 from devstack.places import CHECKOUT
 from devstack.report_runs import (
     RunRecord,
@@ -79,11 +81,15 @@ def main() -> int:
             for seed, suite in SUITES.items()
             if not options.only or seed in options.only or suite in options.only
         ]
-        _print_plan(options, suites)
+        planned_s = _print_plan(options, suites)
         if options.plan or not suites:
             return 0
         cancel_others(suites[0].client, [each.record for each in suites])
-        results = [_reproduce(options, each) for each in suites]
+        ends_at = time.monotonic() + MOST_REPORT_S
+        results = [
+            _reproduce(options, each, ends_at - sum(planned_s[number:]))
+            for number, each in enumerate(suites, start=1)
+        ]
     except DevstackError as error:
         print(f"\nIt failed: {error}", flush=True)
         return 1
@@ -138,9 +144,9 @@ def _prepare(options: argparse.Namespace, seed: str) -> PlannedSuite:
     )
 
 
-def _print_plan(options: argparse.Namespace, suites: list[PlannedSuite]) -> None:
-    """Print the expected time of each suite; SeedsError if reports would take too long."""
-    total = 0.0
+def _print_plan(options: argparse.Namespace, suites: list[PlannedSuite]) -> list[float]:
+    """Print and return the expected seconds of each suite; SeedsError if reports take too long."""
+    planned_s = []
     print("\n  Planned, without builds:", flush=True)
     for each in suites:
         seconds, finished = plan_seconds(each.client, each.record, each.runs)
@@ -148,17 +154,25 @@ def _print_plan(options: argparse.Namespace, suites: list[PlannedSuite]) -> None
         if finished:
             runs += f", {finished} of them measured earlier"
         print(f"  {each.seed} {each.suite}: {runs}, {format_duration(seconds)}", flush=True)
-        total += seconds
+        planned_s.append(seconds)
+    total = sum(planned_s)
     print(f"  Together: {format_duration(total)}", flush=True)
     if options.size == "report" and total > MOST_REPORT_S:
         raise SeedsError(
             f"reports may take {format_duration(MOST_REPORT_S)}: select some with --only, or "
             "shorten their report-size.yaml"
         )
+    return planned_s
 
 
-def _reproduce(options: argparse.Namespace, planned: PlannedSuite) -> Reproduction:
-    runs = list(measure(planned.client, planned.record, planned.runs))
+def _reproduce(options: argparse.Namespace, planned: PlannedSuite, until: float) -> Reproduction:
+    """Measure a suite and write its page. No extra run starts that would end after `until`."""
+    client, record = planned.client, planned.record
+    runs = list(measure(client, record, planned.runs))
+    if options.size == "report":
+        enough = planned.added["enough_trials"]
+        extra = measure_again(client, record, planned.runs, runs, enough=enough, until=until)
+        runs = [*runs, *extra]
     commands = {"miniature": "--report", "report": "--report", "full": "--full"}
     argument = f"{commands[options.size]} --only {planned.suite}"
     summary = _run_manage(

@@ -29,6 +29,8 @@ def main() -> int:
     parser.add_argument("--name", default="test", help="the servers' folder, under .pitwall")
     parser.add_argument("-m", dest="markers", default="", help="marker expression of pytest")
     options, rest = parser.parse_known_args()
+    # With it, each of some hundred processes would compile all modules again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with_servers = [sys.executable, "-m", "devstack", "exec", "--name", options.name, "--"]
 
     if names_path(rest) or servers_are_given():

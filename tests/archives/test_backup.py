@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 
 from devstack.places import CHECKOUT
 from orchestrator.accounts.invitations import create_invitation, load_invitation
@@ -34,7 +34,6 @@ from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import Histogram
 from tests.support.databases import as_our_database, empty_database
 from tests.support.demo_team import make_demo_team
-from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
 
 #: Of each table its rows; of sequences their places; of rules what PostgreSQL says of them.
@@ -210,33 +209,28 @@ FORMER = "the-former-secret-key-of-the-other-machine-012345"
     ("sealed_with", "advice"),
     [
         (
-            {"PITWALL_SECRET_KEY": FORMER},
+            {"SECRET_KEY": FORMER},
             r"secret-key-\w+: add the former PITWALL_SECRET_KEY to (?P<name>\w+_FALLBACKS)$",
         ),
         (
-            {"PITWALL_SEALING_KEYS": f"2025:{FORMER}"},
+            {"SEALING_KEYS": [("2025", FORMER)]},
             r"2025: add 2025:SECRET, with its secret, to the end of (?P<name>\w+)$",
         ),
     ],
 )
 def test_a_restore_names_the_variable_that_takes_the_missing_key(
-    sealed_with: dict[str, str], advice: str, transactional_db: None, tmp_path: Path, empty: str
+    sealed_with: dict[str, Any], advice: str, transactional_db: None, tmp_path: Path, empty: str
 ) -> None:
-    """The advice is followed in an environment of its own, which rejects what it does not take."""
-    here = {"PITWALL_SECRET_KEY": "a-new-secret-key-of-the-machine-that-restores-1"}
-    make_personas()
-    add = "from orchestrator.fleet.services import *; from orchestrator.accounts.models import *; "
-    add += "from orchestrator.accounts.selectors import load_member; "
-    add += "add_credential(member=load_member(User.objects.get(username='alice')), name='lab')"
-    given = {**here, **sealed_with}
-    path = tmp_path / "pitwall.zip"
-    for argv in (("shell", "--no-imports", "-c", add), ("backup", str(path), "--quiet")):
-        done = manage(own_database_url(), given, *argv)
-        assert done.returncode == 0, done.stderr
-    refused = manage(empty, here, "restore", str(path), "--quiet")
-    assert refused.returncode == 1
-    (name,) = re.findall(rf"(?m)^  {advice}", refused.stderr)
-    (check,) = re.findall("`manage.py ([^`]+)`", refused.stderr)
+    """The check that the error names runs in a new environment, which validates each variable."""
+    new_key = "a-new-secret-key-of-the-machine-that-restores-1"
+    with override_settings(**sealed_with):
+        add_credential(member=make_personas().alice, name="lab")
+        path = back_up(tmp_path)
+    with override_settings(SECRET_KEY=new_key), pytest.raises(CommandError) as refused:
+        restore(path, empty)
+    (name,) = re.findall(rf"(?m)^  {advice}", str(refused.value))
+    (check,) = re.findall("`manage.py ([^`]+)`", str(refused.value))
+    here = {"PITWALL_SECRET_KEY": new_key}
     value = f"2025:{FORMER}" if name == "PITWALL_SEALING_KEYS" else FORMER
     missing = manage(empty, here, *check.split())
     assert missing.returncode == 1

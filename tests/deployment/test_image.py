@@ -36,6 +36,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.engine,
+    pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(os.geteuid() != 0, reason="lays out a root file system: needs root"),
 ]
@@ -101,7 +102,6 @@ def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> N
     assert gone.returncode == 1, "a worker that ended is ill"
 
 
-@pytest.mark.slow
 def test_the_demo_adds_the_sample_host(image: Image) -> None:
     """By the words of compose.yaml, up to the host; what it measures then, `make demo` shows."""
     program("sshd")

@@ -19,7 +19,7 @@ from tests.support.factories import Personas, make_shared_host
 from tests.support.fetches import fetch_now
 from tests.support.programs import program
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 CI = ROOT / "docs" / "ci"
 NEEDED = ("bash", "curl", "git", "python3")

@@ -88,6 +88,7 @@ def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: 
         assert load_values([trial.pk])[trial.pk]["requests.ok"] == 50
 
 
+@pytest.mark.slow
 def test_a_server_that_falls_back_has_no_values(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

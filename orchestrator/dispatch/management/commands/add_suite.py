@@ -25,6 +25,7 @@ from orchestrator.dispatch.demo_team import (
     register_this_machine,
     store_project,
 )
+from orchestrator.reports.pivot_model import FEWEST_VALID
 from orchestrator.reports.reference_suites import import_published
 from orchestrator.reports.saved_reports import save_suite_reports
 
@@ -81,6 +82,7 @@ def _add(
         "benchmark": suite,
         "version": definition.version,
         "repeats": chosen.repeats,
+        "enough_trials": FEWEST_VALID,
         "parts": [part.model_dump() for part in chosen.parts],
         "reports": _add_reports(member, definition.benchmark, folder, show),
     }
