@@ -16,7 +16,7 @@ from devstack.demo_client import Client
 from devstack.report_runs import RunRecord, WantedRun, measure_run, plan_seconds
 
 #: The most extra runs of each part of a suite.
-MOST_EXTRA_RUNS = 8
+MOST_EXTRA_RUNS = 20
 #: The API accepts no longer expressions.
 MOST_CHARACTERS = 2_000
 
