@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.pitwall.units import format_items
 from devstack.demo_client import ApiError, Client
 from devstack.demo_progress import ENDED, follow
 
@@ -123,7 +124,8 @@ def measure_run(client: Client, record: RunRecord, wanted: WantedRun, head: str)
     if run["state"] in ENDED:
         print(f"\n  {head}: measured earlier. {run['web_url']}", flush=True)
     else:
-        print(f"\n  {head}: {run['trials_total']} trials. {run['web_url']}", flush=True)
+        trials = format_items(run["trials_total"], "trial")
+        print(f"\n  {head}: {trials}. {run['web_url']}", flush=True)
         run = follow(client, run, poll_s=POLL_S)
     if run["state"] != "finished":
         print(f"  the run is {run['state']}: {run['message']}", flush=True)

@@ -50,8 +50,8 @@ def build_sorting_notes(
     if any(row.groups for row in rows):
         notes.append(
             "#: the ranks that a row may have. Group: rows without a common letter differ. Both at "
-            "95 % for all rows together. Rows of a contest are compared in pairs, by their "
-            f"{FEWEST_BLOCKS} or more common blocks."
+            f"95 % for all rows together. Rows with {FEWEST_BLOCKS} or more common blocks of a "
+            "contest are compared in pairs, all others by their means."
         )
     elif any(row.ranks is not None and row.ranks.best < row.ranks.worst for row in rows):
         notes.append(
