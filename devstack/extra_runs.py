@@ -35,8 +35,8 @@ def measure_again(
     """Measure cases with fewer than `enough` valid trials again; yield each run when it has ended.
 
     `ended` are the runs that `runs` became. A case without any valid trial is not repeated, because
-    its reason does not depend on the moment. No run starts that would end after `until`, a time of
-    `time.monotonic`.
+    it usually has a lasting reason, such as shared CPUs. No run starts that would end after
+    `until`, a time of `time.monotonic`.
     """
     parts: dict[str, list[str]] = defaultdict(list)
     for wanted, run in zip(runs, ended, strict=True):
