@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scipy.special import bdtrc
-
+from orchestrator.stats import special
 from orchestrator.stats.comparison import ALPHA, Verdict
 
 #: With a larger share of excluded blocks, the others are no evidence.
@@ -85,7 +84,7 @@ def judge_outcomes(pairs: Sequence[BlockPair]) -> BlockOutcomes:
 
 def compute_mcnemar_p(hits: int, discordant: int) -> float:
     """Return the one-sided p value of at least `hits` of the `discordant` pairs on one side."""
-    return float(bdtrc(hits - 1, discordant, 0.5)) if hits else 1.0
+    return float(special.bdtrc(hits - 1, discordant, 0.5)) if hits else 1.0
 
 
 def has_too_many_excluded(excluded: int, complete: int) -> bool:

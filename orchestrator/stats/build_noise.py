@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import fdtri
+
+from orchestrator.stats import special
 
 #: With fewer builds the standard deviation between them is hardly known.
 FEWEST_BUILDS = 3
@@ -51,7 +52,8 @@ def estimate_build_noise(values: Iterable[tuple[int, float]]) -> BuildNoise | No
     values_a_build = (n - float((sizes**2).sum()) / n) / between_degrees
     variance = max(0.0, (between - within) / values_a_build)
     low, high = (
-        max(0.0, between / fdtri(between_degrees, within_degrees, share) - within) / values_a_build
+        max(0.0, between / special.fdtri(between_degrees, within_degrees, share) - within)
+        / values_a_build
         for share in (0.975, 0.025)
     )
     spread = (between / values_a_build) ** 2 / between_degrees

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr
 
+from orchestrator.stats import special
 from orchestrator.stats.comparison import LARGEST_LOG, as_change
 from orchestrator.stats.summary import compute_t_quantile
 from orchestrator.stats.unpaired import FEWEST_RUNS, compute_welch
@@ -185,7 +185,7 @@ def _bound_median(ordered: Sequence[float]) -> tuple[float | None, float | None]
     """Return the bounds of the median by the sign test; None if there are too few values."""
     n = len(ordered)
     tail = (1 - CONFIDENCE) / 2
-    rank = sum(bdtr(k, n, 0.5) <= tail for k in range(n // 2))
+    rank = sum(special.bdtr(k, n, 0.5) <= tail for k in range(n // 2))
     return (ordered[rank - 1], ordered[-rank]) if rank else (None, None)
 
 

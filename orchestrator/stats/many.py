@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
+from orchestrator.stats import special
 from orchestrator.stats.build_noise import BuildNoise
 from orchestrator.stats.build_variance import (
     UNKNOWN_BUILDS,
@@ -247,7 +247,7 @@ def _compute_quantiles(confidence: float, degrees: Floats) -> Floats:
 def _compute_tails(distance: Floats, error: Floats, degrees: Floats) -> Floats:
     """Compute `paired._tail` for arrays."""
     exact = error < ROUNDING
-    tails = stdtr(degrees, -distance / np.where(exact, 1.0, error))
+    tails = special.stdtr(degrees, -distance / np.where(exact, 1.0, error))
     tails = np.where(exact, np.where(distance > 0, 0.0, 1.0), tails)
     return np.where(np.abs(distance) < ROUNDING, 0.5, tails)
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
+from orchestrator.stats import special
 from orchestrator.stats.comparison import ALPHA, EQUIVALENCE_ALPHA, LARGEST_LOG, Comparison
 from orchestrator.stats.paired import FEWEST_BLOCKS, ROUNDING
 from orchestrator.stats.power import MOST_BLOCKS, POWER
@@ -174,7 +174,7 @@ def _read(comparisons: Sequence[Comparison]) -> _Measured:
     with np.errstate(divide="ignore"):
         mean = np.clip(np.log1p(changes), -LARGEST_LOG, LARGEST_LOG)
     degrees = np.array([each.degrees for each in comparisons], dtype=np.float64)
-    sigma = widths * np.sqrt(blocks) / stdtrit(degrees, (1 + confidence) / 2)
+    sigma = widths * np.sqrt(blocks) / special.stdtrit(degrees, (1 + confidence) / 2)
     sigma = np.maximum(sigma, ROUNDING)
     margin = np.array([each.margin for each in comparisons])
     means, sigmas = _list_likely(blocks, mean, sigma, degrees)
@@ -189,9 +189,9 @@ def _list_likely(
     They are those of the fiducial distribution. Its intervals for the mean are the t intervals.
     """
     noise_shares, mean_shares = _spread_points()
-    quantiles = chdtri(degrees[:, None], 1 - noise_shares)
+    quantiles = special.chdtri(degrees[:, None], 1 - noise_shares)
     sigmas = sigma[:, None] * np.sqrt(degrees[:, None] / quantiles)
-    return mean[:, None] + ndtri(mean_shares) * sigmas / np.sqrt(blocks)[:, None], sigmas
+    return mean[:, None] + special.ndtri(mean_shares) * sigmas / np.sqrt(blocks)[:, None], sigmas
 
 
 def _spread_points() -> tuple[Floats, Floats]:
@@ -246,9 +246,11 @@ def _predict_decision(blocks: Floats, measured: _Measured, rule: DecisionRule) -
     centre = (present * mean + further * measured.means) / total
     spread = measured.sigmas * np.sqrt(further) / total
 
-    smaller = ndtr((np.minimum(low, -claim) - centre) / spread)
-    larger = ndtr((centre - np.maximum(high, claim)) / spread)
-    within = ndtr((high - same - centre) / spread) - ndtr((low + same - centre) / spread)
+    smaller = special.ndtr((np.minimum(low, -claim) - centre) / spread)
+    larger = special.ndtr((centre - np.maximum(high, claim)) / spread)
+    within = special.ndtr((high - same - centre) / spread) - special.ndtr(
+        (low + same - centre) / spread
+    )
     return np.asarray(smaller + larger + np.maximum(0.0, within))
 
 
@@ -266,4 +268,4 @@ def _predict_sigma(total: Floats, measured: _Measured) -> Floats:
 def _compute_quantiles(alpha: float, degrees: Floats) -> Floats:
     """Return a column of t quantiles. They are slow, and many comparisons have equal degrees."""
     different, places = np.unique(degrees, return_inverse=True)
-    return np.asarray(stdtrit(different, 1 - alpha)[np.ravel(places)][:, None])
+    return np.asarray(special.stdtrit(different, 1 - alpha)[np.ravel(places)][:, None])

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri
 
+from orchestrator.stats import special
 from orchestrator.stats.summary import compute_t_quantile
 
 #: With fewer pairs the uncertainty of a standard deviation exceeds a factor of three.
@@ -42,7 +42,7 @@ class Noise:
         A plan with `sigma` itself would promise too much in every second case.
         """
         degrees = self.pairs - 1
-        return self.sigma * math.sqrt(degrees / float(chdtri(degrees, _ASSURANCE)))
+        return self.sigma * math.sqrt(degrees / float(special.chdtri(degrees, _ASSURANCE)))
 
     def count_usable(self, rounds: int) -> int:
         """Return how many of the rounds are not excluded, if the share stays the same."""
@@ -78,8 +78,8 @@ def estimate_noise(
     return Noise(
         pairs=known.size,
         sigma=sigma,
-        low=sigma * math.sqrt(degrees / float(chdtri(degrees, tail))),
-        high=sigma * math.sqrt(degrees / float(chdtri(degrees, 1 - tail))),
+        low=sigma * math.sqrt(degrees / float(special.chdtri(degrees, tail))),
+        high=sigma * math.sqrt(degrees / float(special.chdtri(degrees, 1 - tail))),
         mean=mean,
         mean_low=mean - reach,
         mean_high=mean + reach,

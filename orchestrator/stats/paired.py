@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from scipy.special import stdtr
-
+from orchestrator.stats import special
 from orchestrator.stats.order_effect import BlockMeans
 from orchestrator.stats.summary import compute_t_quantile
 
@@ -93,4 +92,4 @@ def _compute_tail(distance: float, error: float, degrees: float) -> float:
         return 0.5
     if error < ROUNDING:
         return 0.0 if distance > 0 else 1.0
-    return float(stdtr(degrees, -distance / error))
+    return float(special.stdtr(degrees, -distance / error))

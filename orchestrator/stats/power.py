@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, ndtr, stdtrit
 
+from orchestrator.stats import special
 from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import ALPHA, as_change
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -111,7 +111,7 @@ def _compute_log_power(
     if sigma == 0:
         return float(effect > margin)
     needed = np.maximum(margin / sigma, _compute_distances(blocks, alpha))
-    return float(ndtr((effect / sigma - needed) / _compute_error(blocks)).mean())
+    return float(special.ndtr((effect / sigma - needed) / _compute_error(blocks)).mean())
 
 
 @lru_cache(maxsize=1024)
@@ -122,8 +122,8 @@ def _compute_distances(blocks: int, alpha: float) -> NDArray[np.float64]:
     """
     # The mean, and the effect of the order (`order_effect`).
     degrees = blocks - 2
-    measured = np.sqrt(chdtri(degrees, 1 - _SHARES) / degrees)
-    return np.asarray(stdtrit(degrees, 1 - alpha / 2) * measured * _compute_error(blocks))
+    measured = np.sqrt(special.chdtri(degrees, 1 - _SHARES) / degrees)
+    return np.asarray(special.stdtrit(degrees, 1 - alpha / 2) * measured * _compute_error(blocks))
 
 
 def _compute_error(blocks: int) -> float:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
+from orchestrator.stats import special
 from orchestrator.stats.contests import ContestEntry, PairedMeans, Places, compare_entries
 from orchestrator.stats.estimates import MeanEstimate
 
@@ -124,7 +124,7 @@ def _compare_means(
 def _compute_p_values(distance: Floats, error: Floats, degrees: Floats) -> Floats:
     """Return two-sided p values; without an error, each distance is real."""
     exact = error == 0
-    p_values = 2 * stdtr(degrees, -distance / np.where(exact, 1.0, error))
+    p_values = 2 * special.stdtr(degrees, -distance / np.where(exact, 1.0, error))
     return np.asarray(np.where(exact, np.where(distance > 0, 0.0, 1.0), p_values))
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
+from orchestrator.stats import special
 from orchestrator.stats.unpaired import FEWEST_RUNS
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def compute_bands(
     deviation = np.sqrt(np.where(bounded, m2, 0.0) / degrees / np.maximum(count, 1))
     # Thousands of points have few distinct numbers, and the quantile is the most expensive step.
     sizes, place = np.unique(degrees, return_inverse=True)
-    reach = stdtrit(sizes, (1 + confidence) / 2)[place] * deviation
+    reach = special.stdtrit(sizes, (1 + confidence) / 2)[place] * deviation
     return Bands(
         value=np.where(np.isfinite(centre), np.exp(centre), plain),
         low=np.where(bounded, np.exp(centre - reach), np.nan),

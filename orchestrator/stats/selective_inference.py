@@ -13,8 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scipy.special import stdtr
-
+from orchestrator.stats import special
 from orchestrator.stats.alpha_spending import Spending
 from orchestrator.stats.comparison import (
     ALPHA,
@@ -99,4 +98,4 @@ def estimate_selected(
 
 def _exceed(limit: float, true: float, error: float, degrees: float) -> float:
     """Return the probability of a mean above the limit."""
-    return float(stdtr(degrees, (true - limit) / error))
+    return float(special.stdtr(degrees, (true - limit) / error))

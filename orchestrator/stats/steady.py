@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+
+from orchestrator.stats import special
 
 #: Slices averaged into one batch.
 BATCH = 5
@@ -97,7 +98,7 @@ def _compute_trend_p_value(series: NDArray[np.float64]) -> float:
     unexplained = 1 - r**2
     if unexplained <= 0:
         return 0.0
-    return float(2 * stdtr(degrees, -r * np.sqrt(degrees / unexplained)))
+    return float(2 * special.stdtr(degrees, -r * np.sqrt(degrees / unexplained)))
 
 
 def _compute_last_cut(count: int) -> int:

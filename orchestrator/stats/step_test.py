@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+
+from orchestrator.stats import special
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +194,7 @@ def _moderate_scatter(scatter: float, degrees: float, noise: Noise) -> float:
 
 
 def _compute_p(difference: float, error: float, degrees: float) -> float:
-    return float(2 * stdtr(degrees, -abs(difference) / error))
+    return float(2 * special.stdtr(degrees, -abs(difference) / error))
 
 
 def _compute_p_given_drift(

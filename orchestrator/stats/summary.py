@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+
+from orchestrator.stats import special
 
 #: Requests that must be beyond a percentile before it is shown.
 SUPPORTING_REQUESTS = 10
@@ -66,4 +67,4 @@ def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Su
 
 def compute_t_quantile(confidence: float, degrees: float) -> float:
     """Return the half width, in standard errors, of a two-sided t interval."""
-    return float(stdtrit(degrees, (1 + confidence) / 2))
+    return float(special.stdtrit(degrees, (1 + confidence) / 2))

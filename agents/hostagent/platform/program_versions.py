@@ -18,6 +18,9 @@ ARGUMENTS = {
 }
 #: Prints its version, and then an error for missing arguments.
 COMPLAINING = ("wrk",)
+#: Starting a JVM for its version needs 0.3 s of CPU time, so the version is read from a file.
+JDK_PROGRAMS = ("java", "javac")
+_JDK_VERSION = re.compile(r'^JAVA_VERSION="([^"]*)"', re.MULTILINE)
 #: Sends no request; oha without HTTP/3 refuses the arguments.
 _HTTP3 = (
     *("--no-tui", "--output-format", "quiet", "--http-version", "3", "-n", "0"),
@@ -59,6 +62,20 @@ def read_tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> O
     if done.returncode == 0 or name in COMPLAINING:
         version = find_version(done.stdout.decode("utf-8", "replace"))
     return version or read_module_version(path)
+
+
+def read_jdk_version(path: str | Path) -> Optional[str]:
+    """Return the version in the file `release` of the JDK that has the program at `path`.
+
+    None if there is no such file, as next to a JRE of Java 8.
+    """
+    try:
+        release = Path(path).resolve().parent.parent / "release"
+        match = _JDK_VERSION.search(release.read_text("utf-8", "replace"))
+    except OSError:
+        return None
+    # As the program prints it: 8 and older have a build number after an underscore.
+    return find_version(f'version "{match.group(1)}"') if match else None
 
 
 def read_module_version(path: str | Path) -> Optional[str]:

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -25,7 +26,9 @@ from ..files import write_json
 from .program_versions import (
     ARGUMENTS,
     COMPLAINING,
+    JDK_PROGRAMS,
     find_version,
+    read_jdk_version,
     read_module_version,
     read_tool_features,
 )
@@ -80,6 +83,8 @@ _FOLDERS_BY_VERSION = (
     ".local/share/mise/installs/*/*/bin",
     ".sdkman/candidates/*/*/bin",
 )
+#: Next to the folder of the shims of a version manager, wherever it is: pyenv, rbenv; asdf, mise.
+_FOLDERS_NEXT_TO_SHIMS = ("versions/*/bin", "installs/*/*/bin")
 #: Below the home, of rustup, Bun, Deno, Go, pip and pipx, conda.
 _OTHER_FOLDERS = (
     ".cargo/bin",
@@ -97,6 +102,7 @@ _MOST_FOLDERS = 200
 _DEFAULT_ARGUMENT = "--version"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]*\Z")
 #: Programs in such a folder start the selected version, if any: prefer the versions themselves.
+#: A shim is a script of the version manager and needs some 0.2 s of CPU time.
 _SHIMS = "shims"
 
 
@@ -206,7 +212,8 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
     """Return the programs that exist; load tools and git only on the PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     real = [folder for folder in folders if os.path.basename(folder) != _SHIMS]
-    other_path = os.pathsep.join([*real, *list_version_manager_folders()])
+    shims = [Path(folder) for folder in folders if os.path.basename(folder) == _SHIMS]
+    other_path = os.pathsep.join([*real, *list_version_manager_folders(shims)])
     locations = {}
     for name in names:
         first = shutil.which(name)
@@ -218,20 +225,25 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
     return locations
 
 
-def list_version_manager_folders() -> list[str]:
-    """Return the program folders of version managers, newer versions first."""
+def list_version_manager_folders(shims: Sequence[Path] = ()) -> list[str]:
+    """Return the program folders of version managers, newer versions first.
+
+    `shims`: their folders on the PATH. A version manager may be installed outside of the home.
+    """
     home = Path.home()
+    patterns = [(folder.parent, each) for folder in shims for each in _FOLDERS_NEXT_TO_SHIMS]
+    patterns += [(home, each) for each in _FOLDERS_BY_VERSION]
     folders: list[Path] = []
-    for pattern in _FOLDERS_BY_VERSION:
-        found = [folder for folder in home.glob(pattern) if not folder.parent.is_symlink()]
-        folders += sorted(found, key=lambda folder: _parse_version(home, folder), reverse=True)
+    for root, pattern in patterns:
+        found = [folder for folder in root.glob(pattern) if not folder.parent.is_symlink()]
+        folders += sorted(found, key=partial(_parse_version, root), reverse=True)
     others = [home / name for name in _OTHER_FOLDERS]
     return [str(folder) for folder in (*folders[:_MOST_FOLDERS], *others, GO, HOMEBREW)]
 
 
-def _parse_version(home: Path, folder: Path) -> list[int]:
+def _parse_version(root: Path, folder: Path) -> list[int]:
     """Return the numbers of a version such as `v20.11.1`, the only part of the path with digits."""
-    return [int(part) for part in re.findall(r"\d+", str(folder.relative_to(home)))]
+    return [int(part) for part in re.findall(r"\d+", str(folder.relative_to(root)))]
 
 
 def _is_shim(path: str) -> bool:
@@ -262,6 +274,10 @@ def _query_versions(
             "features": None,
             **_build_cache_stamp(path),
         }
+        if name in JDK_PROGRAMS:
+            programs[name]["version"] = read_jdk_version(path)
+        if programs[name]["version"]:
+            continue
         with contextlib.suppress(OSError):
             queries.append(VersionQuery(name, path, arguments[name]))
     for name in NEEDED:

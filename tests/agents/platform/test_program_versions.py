@@ -7,6 +7,7 @@ import pytest
 
 from agents.hostagent.platform.program_versions import (
     find_version,
+    read_jdk_version,
     read_module_version,
     read_tool_features,
     read_tool_version,
@@ -93,6 +94,23 @@ def test_version_is_read_from_go_build_information(
     program = tmp_path / "program"
     program.write_bytes(content)
     assert read_module_version(program) == version
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [
+        ('JAVA_VERSION="17.0.15"\nLIBC="gnu"\n', "17.0.15"),
+        ('IMPLEMENTOR="Temurin"\nJAVA_VERSION="21"\n', "21"),
+        ('JAVA_VERSION="1.8.0_392"\n', "1.8.0"),
+        ('JAVA_VERSION=""\n', None),
+        ("LIBC=gnu\n", None),
+    ],
+)
+def test_version_of_a_jdk_is_read_from_its_release_file(
+    tmp_path: Path, release: str, version: str | None
+) -> None:
+    (tmp_path / "release").write_text(release)
+    assert read_jdk_version(tmp_path / "bin" / "java") == version
 
 
 def test_the_output_of_a_program_takes_precedence_over_go_build_information(tmp_path: Path) -> None:

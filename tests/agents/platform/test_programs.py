@@ -211,6 +211,33 @@ def test_a_shim_without_an_installed_version_does_not_count(
     assert languages["python3.10"]["path"] == str(shims / "python3.10")
 
 
+@pytest.mark.parametrize("folder", ["versions/3.8.18/bin", "installs/python/3.8.18/bin"])
+def test_versions_next_to_the_shims_of_a_manager_outside_of_the_home_are_found(
+    path: Path, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    shims = tmp_path / "opt/manager/shims"
+    in_folder(shims, "python3.8", "echo Python 3.8.0")
+    real = in_folder(shims.parent / folder, "python3.8", "echo Python 3.8.18")
+    monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{path}")
+    python = inspect_programs(work)["languages"]["python3.8"]
+    assert (python["path"], python["version"]) == (str(real), "3.8.18")
+
+
+def test_the_version_of_a_jdk_is_read_from_its_release_file(
+    path: Path, work: Path, tmp_path: Path
+) -> None:
+    for name in ("java", "javac"):
+        program = in_folder(tmp_path / "jdk/bin", name, "echo started 0.0.1")
+        (path / name).symlink_to(program)
+    release = tmp_path / "jdk/release"
+    release.write_text('IMPLEMENTOR="Debian"\nJAVA_VERSION="17.0.15"\nSOURCE=""\n')
+    report = inspect_programs(work)
+    assert report["languages"]["java"]["version"] == "17.0.15"
+    assert report["programs"]["javac"]["version"] == "17.0.15"
+    release.unlink()
+    assert inspect_programs(None)["languages"]["java"]["version"] == "0.0.1"
+
+
 def test_programs_that_a_job_needs_are_searched_for(path: Path, work: Path) -> None:
     install(path, "stack", f"{ONLY_VERSION}; echo Version 3.1.1")
     install(path, "gcc", f"{ONLY_VERSION}; echo 'gcc (Debian 12.2.0-14) 12.2.0'")
