@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,21 @@ TOO_LONG = ("--header", "Content-Length: 99999999", "--data", "x")
 pytestmark = [pytest.mark.engine, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.fixture(scope="module")
+def servers(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """gunicorn and nginx. They keep nothing of a test, so they are started once."""
+    with deployed(tmp_path_factory.mktemp("site"), block("nginx")) as site:
+        yield site
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(servers: Site, tmp_path: Path) -> Site:
+    """With the user alice, and for a client without cookies."""
     make_personas()
     # The tests' own quick hasher is not among those of the deployed process.
     password = make_password(PASSWORD, hasher=Argon2PasswordHasher())
     User.objects.filter(username="alice").update(password=password)
-    with deployed(tmp_path, block("nginx")) as site:
-        yield site
+    return replace(servers, folder=tmp_path)
 
 
 def test_a_user_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
