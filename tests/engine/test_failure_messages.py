@@ -97,6 +97,7 @@ def test_a_commit_that_fails_under_load_in_two_of_three_cases_is_broken(
     }
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_named(engine: Engine, team: Personas, tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))

@@ -97,6 +97,7 @@ def test_a_script_tool_is_measured_and_its_values_are_compared(
     assert load_history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
 
 
+@pytest.mark.slow
 def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
     assert "1 custom metric not stored: script.whole_s; a team" in trial.reasons[-1]
 
 
+@pytest.mark.slow
 def test_invalid_output_of_a_script_tool_is_shown(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_trial_with_a_remote_load_generator_is_measured(
     assert leaks(places, secrets) == []
 
 
+@pytest.mark.slow
 def test_a_cancelled_case_ends_on_both_hosts_and_the_other_continues(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
