@@ -21,7 +21,6 @@ from devstack.places import CHECKOUT
 PROCESSES_PER_CPU = 2.5
 #: pytest's status when it selected no test.
 NO_TESTS = 5
-TESTS = CHECKOUT / "tests"
 PYTEST = (sys.executable, "-m", "pytest")
 
 
@@ -37,8 +36,6 @@ def main() -> int:
     if names_path(rest) or servers_are_given():
         markers = ["-m", options.markers] if options.markers else []
         return run(*with_servers, *PYTEST, *markers, *rest)
-    if not has_byte_code():
-        compile_tests()
     selected = f"({options.markers or 'not slow'})"
     parallel = run(*PYTEST, *split(with_servers), "-m", f"{selected} and not quiet", *rest)
     quiet = run(*with_servers, *PYTEST, "-m", f"{selected} and quiet", *rest, *quiet_files())
@@ -48,41 +45,9 @@ def main() -> int:
     return max(statuses - {NO_TESTS})
 
 
-def has_byte_code() -> bool:
-    """Whether pytest has collected the tests of this checkout before."""
-    return any((TESTS / "__pycache__").glob("conftest.*-pytest-*.pyc"))
-
-
-def compile_tests() -> None:
-    """Write the byte code of all tests, and of what they import.
-
-    All processes of a parallel run start at once. Without byte code, each of them would compile all
-    modules: 20 instead of 7 s of CPU time.
-    """
-    folders = sorted({test.relative_to(TESTS).parts[0] for test in TESTS.rglob("test_*.py")})
-    count = os.cpu_count() or 1
-    collections = [
-        subprocess.Popen(
-            [
-                *PYTEST,
-                "--collect-only",
-                "-qq",
-                *(f"tests/{folder}" for folder in folders[number::count]),
-            ],
-            cwd=CHECKOUT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for number in range(min(count, len(folders)))
-    ]
-    # An error of collection is shown by the run that follows.
-    for each in collections:
-        each.wait()
-
-
 def quiet_files() -> list[str]:
     """The test files that contain the word. Nothing else runs while pytest collects them."""
-    files = sorted(TESTS.rglob("test_*.py"))
+    files = sorted((CHECKOUT / "tests").rglob("test_*.py"))
     return [str(each.relative_to(CHECKOUT)) for each in files if "quiet" in each.read_text()]
 
 
