@@ -41,14 +41,14 @@ def read_page(address: str) -> Any:
     return Client().get(address)
 
 
-@pytest.fixture
-def pages(db: None) -> dict[str, Any]:
-    return {address: parse_page(address) for address in PAGES}
-
-
 @cache
 def parse_page(address: str) -> Any:
     return parse_html(read_page(address))
+
+
+@pytest.fixture
+def pages(db: None) -> dict[str, Any]:
+    return {address: parse_page(address) for address in PAGES}
 
 
 def test_the_index_links_every_operation_on_the_page_of_its_group(pages: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Optional
 
+from ..files import read_tail_text
+
 #: The argument that prints the version, by load tool.
 ARGUMENTS = {
     "oha": "--version",
@@ -20,6 +22,7 @@ ARGUMENTS = {
 COMPLAINING = ("wrk",)
 #: Starting a JVM for its version needs 0.3 s of CPU time, so the version is read from a file.
 JDK_PROGRAMS = ("java", "javac")
+_RELEASE_BYTES = 65_536
 _JDK_VERSION = re.compile(r'^JAVA_VERSION="([^"]*)"', re.MULTILINE)
 #: Sends no request; oha without HTTP/3 refuses the arguments.
 _HTTP3 = (
@@ -69,11 +72,10 @@ def read_jdk_version(path: str | Path) -> Optional[str]:
 
     None if there is no such file, as next to a JRE of Java 8.
     """
-    try:
-        release = Path(path).resolve().parent.parent / "release"
-        match = _JDK_VERSION.search(release.read_text("utf-8", "replace"))
-    except OSError:
-        return None
+    release = Path(path).resolve().parent.parent / "release"
+    # Measured code may write to a JDK in the home. A pipe there would never end.
+    text = read_tail_text(release, _RELEASE_BYTES) if release.is_file() else ""
+    match = _JDK_VERSION.search(text)
     # As the program prints it: 8 and older have a build number after an underscore.
     return find_version(f'version "{match.group(1)}"') if match else None
 

@@ -1,9 +1,7 @@
 """The load tools, servers, languages and other programs of a host, and their versions.
 
-They are searched on the PATH and in the folders of version managers, which only an interactive
-login adds to it. A query
-starts a process, so the answers are cached in `programs.json` of the work
-directory. A program is queried again when its file has changed, or after a day.
+A query starts a process, so the answers are cached in `programs.json` of the work directory. A
+program is queried again when its file has changed, or after a day.
 """
 
 from __future__ import annotations
@@ -13,16 +11,15 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 from ..files import write_json
+from .program_locations import is_shim, locate_programs
 from .program_versions import (
     ARGUMENTS,
     COMPLAINING,
@@ -69,41 +66,9 @@ OTHERS = {
     "haproxy": "-v",
     "javac": "-version",
 }
-#: The folder of Go's own installer, and that of Homebrew on Linux.
-GO = Path("/usr/local/go/bin")
-HOMEBREW = Path("/home/linuxbrew/.linuxbrew/bin")
-#: Below the home, a folder for each version: of pyenv, nvm, fnm, Volta, rbenv, asdf, mise, SDKMAN.
-_FOLDERS_BY_VERSION = (
-    ".pyenv/versions/*/bin",
-    ".nvm/versions/node/*/bin",
-    ".local/share/fnm/node-versions/*/installation/bin",
-    ".volta/tools/image/node/*/bin",
-    ".rbenv/versions/*/bin",
-    ".asdf/installs/*/*/bin",
-    ".local/share/mise/installs/*/*/bin",
-    ".sdkman/candidates/*/*/bin",
-)
-#: Next to the folder of the shims of a version manager, wherever it is: pyenv, rbenv; asdf, mise.
-_FOLDERS_NEXT_TO_SHIMS = ("versions/*/bin", "installs/*/*/bin")
-#: Below the home, of rustup, Bun, Deno, Go, pip and pipx, conda.
-_OTHER_FOLDERS = (
-    ".cargo/bin",
-    ".bun/bin",
-    ".deno/bin",
-    "go/bin",
-    ".local/bin",
-    "miniconda3/bin",
-    "miniforge3/bin",
-    "anaconda3/bin",
-)
-#: A version manager with more is not searched completely: each search opens all folders.
-_MOST_FOLDERS = 200
 #: The argument for a program that a job wants and that is not listed above.
 _DEFAULT_ARGUMENT = "--version"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]*\Z")
-#: Programs in such a folder start the selected version, if any: prefer the versions themselves.
-#: A shim is a script of the version manager and needs some 0.2 s of CPU time.
-_SHIMS = "shims"
 
 
 class VersionQuery:
@@ -143,13 +108,6 @@ class VersionQuery:
             self._process.stdout.close()
 
 
-class ProgramLocation(NamedTuple):
-    """`outside_path`: a shell would find another program by its name, or none."""
-
-    path: str
-    outside_path: bool
-
-
 def inspect_programs(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
     """Return {"tools": …, "languages": …, "programs": …} by name; answers are cached below `root`.
 
@@ -160,13 +118,13 @@ def inspect_programs(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[s
     known = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS, **OTHERS}
     more = {name: _DEFAULT_ARGUMENT for name in wanted if name not in known and _NAME.match(name)}
     arguments = {**known, **more}
-    locations = _locate(arguments)
+    locations = locate_programs(arguments, on_path_only=NEEDED)
     paths = {name: location.path for name, location in locations.items()}
     programs = _describe_programs(root, paths, arguments, wanted)
     facts = {
         name: _read_program_facts(program, locations[name].outside_path)
         for name, program in programs.items()
-        if program["version"] or not _is_shim(program["path"])
+        if program["version"] or not is_shim(program["path"])
     }
     return {
         "tools": {name: facts.get(name) for name in (*NEEDED, *SERVERS)},
@@ -208,48 +166,6 @@ def _describe_programs(
     return programs
 
 
-def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
-    """Return the programs that exist; load tools and git only on the PATH."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    real = [folder for folder in folders if os.path.basename(folder) != _SHIMS]
-    shims = [Path(folder) for folder in folders if os.path.basename(folder) == _SHIMS]
-    other_path = os.pathsep.join([*real, *list_version_manager_folders(shims)])
-    locations = {}
-    for name in names:
-        first = shutil.which(name)
-        other = None
-        if name not in NEEDED and (first is None or _is_shim(first)):
-            other = shutil.which(name, path=other_path)
-        if other or first:
-            locations[name] = ProgramLocation(other or first or "", bool(other))
-    return locations
-
-
-def list_version_manager_folders(shims: Sequence[Path] = ()) -> list[str]:
-    """Return the program folders of version managers, newer versions first.
-
-    `shims`: their folders on the PATH. A version manager may be installed outside of the home.
-    """
-    home = Path.home()
-    patterns = [(folder.parent, each) for folder in shims for each in _FOLDERS_NEXT_TO_SHIMS]
-    patterns += [(home, each) for each in _FOLDERS_BY_VERSION]
-    folders: list[Path] = []
-    for root, pattern in patterns:
-        found = [folder for folder in root.glob(pattern) if not folder.parent.is_symlink()]
-        folders += sorted(found, key=partial(_parse_version, root), reverse=True)
-    others = [home / name for name in _OTHER_FOLDERS]
-    return [str(folder) for folder in (*folders[:_MOST_FOLDERS], *others, GO, HOMEBREW)]
-
-
-def _parse_version(root: Path, folder: Path) -> list[int]:
-    """Return the numbers of a version such as `v20.11.1`, the only part of the path with digits."""
-    return [int(part) for part in re.findall(r"\d+", str(folder.relative_to(root)))]
-
-
-def _is_shim(path: str) -> bool:
-    return os.path.basename(os.path.dirname(path)) == _SHIMS
-
-
 def _read_program_facts(program: Mapping[str, Any], outside_path: bool) -> dict[str, Any]:
     facts = {name: program[name] or None for name in ("path", "version", "sha256")}
     if program["features"] is not None:
@@ -269,17 +185,14 @@ def _query_versions(
     for name, path in paths.items():
         programs[name] = {
             "path": path,
-            "version": None,
+            "version": read_jdk_version(path) if name in JDK_PROGRAMS else None,
             "sha256": None,
             "features": None,
             **_build_cache_stamp(path),
         }
-        if name in JDK_PROGRAMS:
-            programs[name]["version"] = read_jdk_version(path)
-        if programs[name]["version"]:
-            continue
-        with contextlib.suppress(OSError):
-            queries.append(VersionQuery(name, path, arguments[name]))
+        if programs[name]["version"] is None:
+            with contextlib.suppress(OSError):
+                queries.append(VersionQuery(name, path, arguments[name]))
     for name in NEEDED:
         if name in programs:
             programs[name]["sha256"] = _compute_sha256(paths[name])

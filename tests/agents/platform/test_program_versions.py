@@ -113,6 +113,11 @@ def test_version_of_a_jdk_is_read_from_its_release_file(
     assert read_jdk_version(tmp_path / "bin" / "java") == version
 
 
+def test_a_pipe_in_place_of_the_release_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "release")
+    assert read_jdk_version(tmp_path / "bin" / "java") is None
+
+
 def test_the_output_of_a_program_takes_precedence_over_go_build_information(tmp_path: Path) -> None:
     program = script(tmp_path, "echo ghz 1.2.3; exit")
     content = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.commands import prepare
-from agents.hostagent.platform import programs
+from agents.hostagent.platform import program_locations, programs
 from agents.hostagent.platform.programs import CACHE, inspect_programs
 from tests.support.programs import tool
 
@@ -25,8 +25,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(programs, "GO", tmp_path / "go/bin")
-    monkeypatch.setattr(programs, "HOMEBREW", tmp_path / "homebrew/bin")
+    monkeypatch.setattr(program_locations, "GO", tmp_path / "go/bin")
+    monkeypatch.setattr(program_locations, "HOMEBREW", tmp_path / "homebrew/bin")
     return folder
 
 
