@@ -90,13 +90,13 @@ def test_the_api_vs_grpc_report_has_the_rows_of_the_original(
     assert [row.heads[0] for row in first.rows] == [
         "10th", "25th", "50th (Median)", "75th", "90th", "95th", "99th",
     ]  # fmt: skip
-    assert _titles(first)[:3] == ["gRPC (ms)", "HTTP (FastAPI) (ms)", "Difference (ms)"]
+    assert _titles(first)[:3] == ["gRPC, paced (ms)", "HTTP (FastAPI) (ms)", "Difference (ms)"]
     assert [row.heads[0] for row in second.rows][:3] == [
         "Requests/sec", "Success Rate", "Average Latency (ms)",
     ]  # fmt: skip
     assert len(second.rows) == 12
     assert _titles(second)[:4] == [
-        "Hypercorn (HTTP)", "Hypercorn (HTTP/2 + SSL)", "gRPC", "Uvicorn (HTTP)",
+        "Hypercorn (HTTP)", "Hypercorn (HTTP/2 + SSL)", "gRPC, paced", "Uvicorn (HTTP)",
     ]  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def test_each_table_of_a_measured_suite_has_its_charts(
         ("protocols", 0, ("HTTP/2 (h2c)",), "Improvement, published", -6.47),
         ("protocols", 2, ("HTTP/1.1",), "Throughput (MB/s), published", 89.80),
         ("http-clients", 1, NIQUESTS_CORE, "Average Delay to Complete, published", 170.0),
-        ("api-vs-grpc", 0, ("95th",), "gRPC (ms), published", 7.77),
+        ("api-vs-grpc", 0, ("95th",), "gRPC, paced (ms), published", 7.77),
         ("restful-compression", 0, ("9", "huge", "zstd"), "H2, published", 65.14),
     ],
 )

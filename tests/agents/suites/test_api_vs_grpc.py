@@ -51,8 +51,9 @@ def test_suite_has_the_systems_of_the_report(spec: Spec) -> None:
 
 
 def test_http_is_also_measured_at_the_rate_of_grpc(loads: dict[str, LoadSpec]) -> None:
-    for system in ("uvicorn-1000", "committed-1000"):
-        assert (loads[system].model, loads[system].rate) == ("open", 1000)
+    for system in ("uvicorn-paced", "committed-paced"):
+        assert (loads[system].model, loads[system].rate) == ("open", loads["grpc-paced"].rate)
+    assert loads["uvicorn-1000"].rate == 1000
     assert loads["committed"].model == "closed"
 
 
@@ -64,8 +65,8 @@ def test_http_requests_have_random_numbers_without_a_limit(loads: dict[str, Load
 
 
 def test_grpc_requests_match_the_report_and_the_http_requests(loads: dict[str, LoadSpec]) -> None:
-    as_reported, like = loads["grpc-1000"], loads["grpc"]
-    assert (as_reported.rate, as_reported.requests) == (1000, 25_000)
+    as_reported, like = loads["grpc-paced"], loads["grpc"]
+    assert (as_reported.rate, as_reported.requests) == (500, 12_500)
     assert as_reported.grpc is not None
     assert as_reported.grpc.data == {"num": 500}
     assert (like.model, like.connections, like.duration_s) == ("closed", 5, 25)
