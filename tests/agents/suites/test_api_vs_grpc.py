@@ -65,10 +65,10 @@ def test_http_requests_have_random_numbers_without_a_limit(loads: dict[str, Load
 
 
 def test_grpc_requests_match_the_report_and_the_http_requests(loads: dict[str, LoadSpec]) -> None:
-    as_reported, like = loads["grpc-paced"], loads["grpc"]
-    assert (as_reported.rate, as_reported.requests) == (500, 12_500)
-    assert as_reported.grpc is not None
-    assert as_reported.grpc.data == {"num": 500}
+    paced, like = loads["grpc-paced"], loads["grpc"]
+    assert (paced.rate, paced.requests) == (500, 12_500)
+    assert paced.grpc is not None
+    assert paced.grpc.data == {"num": 500}
     assert (like.model, like.connections, like.duration_s) == ("closed", 5, 25)
     assert like.grpc is not None
     assert len(like.grpc.data) > 10
