@@ -8,7 +8,7 @@ from unittest import mock
 
 import hypothesis
 import pytest
-from django.conf import settings
+from django.conf import LazySettings, settings
 from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker
 
@@ -67,6 +67,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines:
         terminalreporter.section("programs that are missing")
         terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settings_for_threads() -> Iterator[None]:
+    """A change of settings is one step for the other threads, such as those of the live server.
+
+    Django removes the old settings first. A thread that reads one of them right then fails.
+    """
+    set_one = LazySettings.__setattr__
+
+    def set_attribute(lazy: LazySettings, name: str, value: object) -> None:
+        if name == "_wrapped":
+            object.__setattr__(lazy, "__dict__", {name: value})
+        else:
+            set_one(lazy, name, value)
+
+    with mock.patch.object(LazySettings, "__setattr__", set_attribute):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

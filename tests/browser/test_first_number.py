@@ -40,7 +40,6 @@ def page(browser: Browser, engine: Engine, live_server: Any, settings: Any) -> I
     assert problems == []
 
 
-@pytest.mark.quiet
 def test_an_empty_instance_gets_to_a_report(page: Page) -> None:
     """The waiting time is printed, not judged: it depends on the machine."""
     began = time.monotonic()
