@@ -6,9 +6,11 @@ import runpy
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.options import Option
 from orchestrator.benchmarks.spec import parse
 
@@ -83,6 +85,21 @@ def test_every_system_is_measured_in_each_scenario_at_the_rates_of_the_report() 
     wanted = {(scenario, rate) for scenario, each in rates.items() for rate in each}
     assert set(cells) == wanted
     assert len(cells) == len(wanted) * len(SYSTEMS)
+
+
+def test_quick_form_has_each_server_and_the_selection_of_the_report() -> None:
+    small = build_miniature(
+        (SUITE / "benchmark.yaml").read_text(), (SUITE / "miniature.yaml").read_text()
+    )
+    spec = parse(small.source)
+    by_scenario: dict[object, set[object]] = {}
+    for case in choose(spec, expand(spec), small.cases):
+        by_scenario.setdefault(case.parameters["scenario"], set()).add(case.parameters["system"])
+    assert by_scenario.pop("hello") == set(SYSTEMS)
+    part = yaml.safe_load((SUITE / "report-size.yaml").read_text())["parts"][0]["cases"]
+    selected = {name for name in SYSTEMS if f'"{name}"' in part}
+    assert len(selected) == 10
+    assert by_scenario == dict.fromkeys(("burn", "sleep", "mb"), selected)
 
 
 def test_unavailable_systems_have_a_maintained_replacement() -> None:
