@@ -35,9 +35,14 @@ class Suite:
         return self.outcome if isinstance(self.outcome, Review) else None
 
 
+def list_slugs() -> list[str]:
+    """Return the slugs of all suites, in order: the names of their folders."""
+    return sorted(path.parent.name for path in _get_folder().glob(f"*/{FILE}"))
+
+
 def load_suites() -> list[Suite]:
     """Return all suites, ordered by title."""
-    suites = [_read_suite(path) for path in _get_folder().glob(f"*/{FILE}")]
+    suites = [_read_suite(_get_folder() / slug / FILE) for slug in list_slugs()]
     return sorted(suites, key=lambda suite: suite.title.lower())
 
 
@@ -47,11 +52,9 @@ def load_suite(slug: str) -> Suite:
 
 def get_suite_folder(slug: str) -> Path:
     """Return the folder with the files of a suite. Raise NotFoundError if there is none."""
-    folders = (each.parent for each in _get_folder().glob(f"*/{FILE}"))
-    folder = next((each for each in folders if each.name == slug), None)
-    if folder is None:
+    if slug not in list_slugs():
         raise NotFoundError(f"the catalogue has no suite {slug}")
-    return folder
+    return _get_folder() / slug
 
 
 def _get_folder() -> Path:

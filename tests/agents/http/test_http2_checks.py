@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.http import http2 as http2_client
-from agents.hostagent.http.messages import TOO_LONG
 from orchestrator.dispatch.tls import Certificates, make_certificates
 from tests.agents.checking import a_check, checked, expecting, problem
 from tests.support.webservers import (
@@ -97,9 +96,10 @@ def test_http2_check_exchanges_bodies_larger_than_the_flow_control_window(
 def test_http2_check_reads_no_more_than_the_limit(
     h2c: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert http2_client.BODY_LIMIT == 16 << 20
     monkeypatch.setattr(http2_client, "BODY_LIMIT", BODY_LIMIT)
     result = checked(h2c, H2._replace(path="/huge"))
-    assert result["problem"] == TOO_LONG
+    assert result["problem"] == "a body longer than 16 MiB, of which no more was read"
     assert result["length"] == BODY_LIMIT
 
 

@@ -3,15 +3,16 @@
 import hashlib
 import re
 import runpy
+from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.options import Option
+from orchestrator.benchmarks.report_size import build_report_size
 from orchestrator.benchmarks.spec import parse
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "server-overhead"
@@ -87,19 +88,23 @@ def test_every_system_is_measured_in_each_scenario_at_the_rates_of_the_report() 
     assert len(cells) == len(wanted) * len(SYSTEMS)
 
 
+def _choose_pairs(source: str, cases: str) -> set[tuple[object, object]]:
+    """Return the scenario and the system of each selected case."""
+    spec = parse(source)
+    chosen = choose(spec, expand(spec), cases)
+    return {(case.parameters["scenario"], case.parameters["system"]) for case in chosen}
+
+
 def test_quick_form_has_each_server_and_the_selection_of_the_report() -> None:
-    small = build_miniature(
-        (SUITE / "benchmark.yaml").read_text(), (SUITE / "miniature.yaml").read_text()
-    )
-    spec = parse(small.source)
-    by_scenario: dict[object, set[object]] = {}
-    for case in choose(spec, expand(spec), small.cases):
-        by_scenario.setdefault(case.parameters["scenario"], set()).add(case.parameters["system"])
-    assert by_scenario.pop("hello") == set(SYSTEMS)
-    part = yaml.safe_load((SUITE / "report-size.yaml").read_text())["parts"][0]["cases"]
-    selected = {name for name in SYSTEMS if f'"{name}"' in part}
+    source = (SUITE / "benchmark.yaml").read_text()
+    small = build_miniature(source, (SUITE / "miniature.yaml").read_text())
+    size = build_report_size(source, (SUITE / "report-size.yaml").read_text())
+    selected = {system for _, system in _choose_pairs(size.source, size.parts[0].cases)}
     assert len(selected) == 10
-    assert by_scenario == dict.fromkeys(("burn", "sleep", "mb"), selected)
+    assert _choose_pairs(small.source, small.cases) == {
+        *product(["hello"], SYSTEMS),
+        *product(["burn", "sleep", "mb"], selected),
+    }
 
 
 def test_unavailable_systems_have_a_maintained_replacement() -> None:

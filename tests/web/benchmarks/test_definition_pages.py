@@ -7,20 +7,17 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.catalogue import FILE, load_suite
+from orchestrator.benchmarks.catalogue import list_slugs, load_suite
 from orchestrator.benchmarks.examples import Example, load_examples
 from orchestrator.benchmarks.fetch_requests import UNKNOWN_AGAIN
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
-from tests.support.engine import ROOT
 from tests.support.factories import DEFINITION, commit_files
 from tests.support.fetches import fetch_now, run_fetches
 from tests.support.html_pages import elements, get_text, values
 from tests.support.world import World
 
 HELLO = ("server", "hello")
-#: Only the names: to review all suites takes a second in each process that collects the tests.
-SUITES = sorted(path.parent.name for path in (ROOT / "agents" / "suites").glob(f"*/{FILE}"))
 CHANGED = DEFINITION.replace("rounds: 5", "rounds: 9").replace("[4]", "[4, 8]")
 
 
@@ -144,7 +141,7 @@ def test_a_repository_without_definitions_is_reported(world: World, alice: Clien
     assert "There is no file .pitwall/other.yaml" in refused.content.decode()
 
 
-@pytest.mark.parametrize("slug", SUITES)
+@pytest.mark.parametrize("slug", list_slugs())
 def test_each_suite_is_shown_and_can_be_a_template(slug: str, world: World, alice: Client) -> None:
     suite = load_suite(slug)
     page = alice.get(reverse("catalogue-suite", args=[suite.slug]))

@@ -1,23 +1,16 @@
 """Running a suite of the catalogue: no repository, project or benchmark of the team is needed."""
 
-from pathlib import Path
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.catalogue import load_suite
+from orchestrator.benchmarks.catalogue import list_slugs, load_suite
 from orchestrator.benchmarks.models import Benchmark, Project
 from orchestrator.runs.models import Run
 from tests.support.fetches import run_fetches
 from tests.support.html_pages import element, elements, get_text, values
 from tests.support.world import World
 
-#: By name: it takes a second to read all of them, also in processes that run other tests.
-SUITES = sorted(
-    path.parent.name
-    for path in (Path(__file__).parents[3] / "agents" / "suites").glob("*/benchmark.yaml")
-)
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
 
@@ -76,7 +69,7 @@ def test_a_small_version_selects_its_cases_and_saves_the_reports(
     assert "has no small version" in get_text(refused)
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", list_slugs())
 def test_every_suite_can_be_run(suite: str, world: World, alice: Client) -> None:
     small = {"small": "1"} if load_suite(suite).miniature else {}
     page = alice.get(_run(alice, suite, **small))
