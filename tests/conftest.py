@@ -88,11 +88,15 @@ def settings_for_threads() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def uncollected_static_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def settings_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Static files as they lie in the checkout, also for the live server, quick passwords, and
-    hosts anywhere: those of tests are at loopback."""
+    hosts anywhere: those of tests are at loopback.
+
+    Files of an earlier run would be in the way: the same keys occur again in each new database.
+    """
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     with override_settings(
+        DATA_DIR=tmp_path_factory.mktemp("data"),
         STATIC_ROOT=str(tmp_path_factory.mktemp("static")),
         # Django's live server would answer /docs/… with files of the working directory.
         MEDIA_ROOT=str(tmp_path_factory.mktemp("media")),

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.models import Membership, Role, User
+from orchestrator.accounts.models import Membership, Role, Team, User
 from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
@@ -46,8 +46,10 @@ from orchestrator.runs.schedules import NewSchedule, create_schedule
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats.histogram import Histogram as Distribution
+from tests.support.copied_rows import RowTemplate
 from tests.support.fetched_projects import FETCHED_REPOSITORIES
 
+_PERSONAS = RowTemplate(Team, User, Membership)
 PASSWORD = "correct horse battery"
 
 DEFINITION = dedent(
@@ -84,6 +86,19 @@ class Personas:
 
 
 def make_personas() -> Personas:
+    if _PERSONAS.rows is None:
+        with _PERSONAS.reading():
+            return _make_first_personas()
+    copies = _PERSONAS.copy()
+    teams, users = ({row.pk: row for row in copies[model]} for model in (Team, User))
+    for membership in copies[Membership]:
+        membership.team, membership.user = teams[membership.team_id], users[membership.user_id]
+        membership.user.known_memberships = (membership,)
+    alice, bob, mallory = users.values()
+    return Personas(alice=load_member(alice), bob=load_member(bob), mallory=load_member(mallory))
+
+
+def _make_first_personas() -> Personas:
     red = create_team(slug="red", name="Red")
     blue = create_team(slug="blue", name="Blue")
     alice = create_user(username="alice", password=PASSWORD, team=red, role=Role.OWNER)
@@ -115,6 +130,10 @@ def git(folder: Path, *args: str, at: int = 0) -> str:
         ["git", *args], cwd=folder, env=environment, check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
+
+
+#: Three commits.
+WITHOUT_SERVER = tuple({"file.txt": f"{number}\n"} for number in range(3))
 
 
 def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
@@ -153,8 +172,7 @@ def make_project(
     member: Member, folder: Path, versions: Sequence[dict[str, str]] | None = None
 ) -> tuple[Project, list[str]]:
     """Create a project over a real repository; by default three commits without a server."""
-    versions = versions or [{"file.txt": f"{number}\n"} for number in range(3)]
-    shas = make_repository(folder, versions)
+    shas = make_repository(folder, versions or WITHOUT_SERVER)
     return FETCHED_REPOSITORIES.create_project(member, folder, shas), shas
 
 

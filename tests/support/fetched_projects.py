@@ -2,7 +2,7 @@
 the same repository."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +46,7 @@ class FetchedRepository:
     def copy_to(self, project: Project) -> None:
         """Give a new project what its fetch would give it."""
         now = read_database_time()
-        shutil.copytree(self.mirror, get_mirror_path(project), symlinks=True)
+        self.copy_mirror(project)
         Commit.objects.bulk_create(Commit(project=project, **values) for values in self.commits)
         Project.objects.filter(pk=project.pk).update(fetched_at=now, branches=self.branches)
         Fetch.objects.filter(pk=project.pk).update(
@@ -57,6 +57,9 @@ class FetchedRepository:
             mirror_bytes=self.mirror_bytes,
         )
         project.refresh_from_db()
+
+    def copy_mirror(self, project: Project) -> None:
+        shutil.copytree(self.mirror, get_mirror_path(project), symlinks=True)
 
 
 class FetchedRepositories:
@@ -69,7 +72,7 @@ class FetchedRepositories:
     def create_project(self, member: Member, repository: Path, shas: list[str]) -> Project:
         """Create the project `server` whose repository has these commits, fetched."""
         fields = {"slug": "server", "name": "Server", "repository_url": str(repository)}
-        known = self._known.get(tuple(shas))
+        known = self.find(shas)
         if known is not None:
             # Live servers have a thread for fetches, which must not see a fetch that is due.
             with transaction.atomic():
@@ -83,6 +86,9 @@ class FetchedRepositories:
         folder = Path(self._folder.name) / str(len(self._known))
         self._known[tuple(shas)] = FetchedRepository.read(project, folder)
         return project
+
+    def find(self, shas: Sequence[str]) -> FetchedRepository | None:
+        return self._known.get(tuple(shas))
 
 
 FETCHED_REPOSITORIES = FetchedRepositories()

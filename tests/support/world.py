@@ -7,20 +7,34 @@ from typing import Any, Self
 import pytest
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.models import Benchmark, Commit, Project
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.fleet.models import Host
+from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.runs.models import Run
+from tests.support.copied_rows import RowTemplate
 from tests.support.factories import (
     DEFINITION,
+    WITHOUT_SERVER,
     Personas,
     finish_run,
     make_definition,
     make_local_host,
     make_project,
+    make_repository,
     make_run,
 )
+from tests.support.fetched_projects import FETCHED_REPOSITORIES
 from tests.support.fetches import run_fetches
+
+#: What the usual world has rows of, next to the personas.
+MODELS = (
+    Project, Fetch, Commit, Benchmark, Definition, HardwareProfile, Host, AuditEntry,
+)  # fmt: skip
+
+
+#: By the source of their definition: the rows of a world, and the member that they refer to.
+_SAVED: dict[str, tuple[RowTemplate, Member]] = {}
 
 
 @dataclass(kw_only=True)
@@ -44,9 +58,17 @@ class World:
         cls, personas: Personas, folder: Path, *, source: str = DEFINITION, **fields: Any
     ) -> Self:
         """`source`: the definition of the benchmark. `fields`: those that a subclass adds."""
-        project, shas = make_project(personas.alice, folder / "repository")
-        benchmark = make_definition(personas.alice, project, source=source).benchmark
-        host = make_local_host(personas.alice)
+        alice, repository = personas.alice, folder / "repository"
+        if source in _SAVED:
+            project, benchmark, host, shas = _copy_saved(source, alice, repository)
+        else:
+            template = RowTemplate(*MODELS)
+            with template.reading():
+                project, shas = make_project(alice, repository)
+                benchmark = make_definition(alice, project, source=source).benchmark
+                host = make_local_host(alice)
+            if template.rows is not None:
+                _SAVED[source] = template, alice
         return cls(
             personas=personas, project=project, benchmark=benchmark, host=host, shas=shas, **fields
         )
@@ -89,6 +111,23 @@ class World:
         )
         run_fetches()
         return project
+
+
+def _copy_saved(
+    source: str, alice: Member, repository: Path
+) -> tuple[Project, Benchmark, Host, list[str]]:
+    """Create the repository, its mirror and the rows of a saved world."""
+    shas = make_repository(repository, WITHOUT_SERVER)
+    template, first = _SAVED[source]
+    rows = template.copy(
+        known={first.team: alice.team, first.user: alice.user},
+        changes={(Project, "repository_url"): str(repository)},
+    )
+    (project,), (benchmark,), (host,) = rows[Project], rows[Benchmark], rows[Host]
+    fetched = FETCHED_REPOSITORIES.find(shas)
+    assert fetched is not None, "the saved world has it"
+    fetched.copy_mirror(project)
+    return project, benchmark, host, shas
 
 
 @pytest.fixture

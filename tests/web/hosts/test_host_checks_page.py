@@ -34,11 +34,11 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
 
 @pytest.fixture
 def host(server: SshServer, personas: Personas) -> Host:
-    save_profile(member=personas.alice, slug="any", name="Any machine")
+    save_profile(member=personas.alice, slug="rack", name="Rack")
     key = add_credential(member=personas.alice, name="key", private_key=server.client_private_key)
     new = NewHost(
         name="rack-1",
-        profile_slug="any",
+        profile_slug="rack",
         address=server.host,
         port=server.port,
         login=server.user,
@@ -88,7 +88,7 @@ def test_a_host_is_ready_after_its_key_is_confirmed_and_all_checks_pass(
     page = _check(alice, host)
     host.refresh_from_db()
     assert host.state == "ready"
-    assert "Hardware profile: Any machine Rename" in get_text(page)
+    assert "Hardware profile: Rack Rename" in get_text(page)
     outcomes = _outcomes(host)
     assert len(outcomes) == 9
     assert {outcomes[step] for step in ("reach", "key", "login", "python", "agent")} == {"passed"}
