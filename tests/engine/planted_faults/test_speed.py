@@ -1,4 +1,4 @@
-"""Loads that lack CPU: a starved load tool, and a neighbour that works on the server's core."""
+"""A starved load tool, a neighbour on the server's core, and servers that are too slow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +21,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
 SLOW = "{connections: 4, rate: 200, duration_s: 1.5, warmup_s: 0.2}"
 #: Three times what the load tool can send with so little CPU.
 FAST = "{connections: 4, rate: 2000, duration_s: 1.5, warmup_s: 0.2}"
+#: As many requests as a server of 5 ms each cannot answer.
+TOO_FAST = "{connections: 8, rate: 400, duration_s: 1.5, warmup_s: 0.3}"
+#: Long enough to see a change, slow enough for any machine.
+PATIENT = "{connections: 10, rate: 60, duration_s: 11, warmup_s: 0.3}"
 STARVED = "limits: {generator: {cpu_quota: 0.02}}\n"
 NEIGHBOUR = "loudneighbour"
 
@@ -54,6 +58,16 @@ def disturbed_on_shared_host(lab: Laboratory, tmp_path_factory: pytest.TempPathF
             return lab.measure("disturbed-shared", definition(SLOW))
     finally:
         Host.objects.update(is_shared=False)
+
+
+@pytest.fixture(scope="module")
+def saturated(lab: Laboratory) -> Run:
+    return lab.measure("saturated", definition(TOO_FAST, "queues"))
+
+
+@pytest.fixture(scope="module")
+def patient(lab: Laboratory) -> Run:
+    return lab.measure("patient", definition(PATIENT, "slows", takes_s=0.02))
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +111,28 @@ def test_a_shared_host_keeps_trials_next_to_a_busy_neighbour(
     (row,) = report.cases
     assert (row.excluded_blocks, row.suspect_blocks) == (0, 1)
     assert SHARED_HOST_NOTE in report.notes
+
+
+def test_a_rate_that_cannot_be_reached_is_detected(
+    lab: Laboratory, saturated: Run, patient: Run
+) -> None:
+    liar = lab.trial(saturated, "liar", lie="queues")
+    text = reason(liar, "underdelivered")
+    assert "of the offered 400/s was answered correctly, the server is saturated" in text
+    assert "search for the capacity" in text
+    assert "tool_bound" not in codes(liar)
+    lab.check_left_out(saturated, lie="queues")
+    # One hiccup of a busy machine at the end of the short load would be enough.
+    assert "underdelivered" not in codes(lab.trial(patient, "honest", lie="slows"))
+
+
+def test_a_server_that_slows_down_is_detected(lab: Laboratory, patient: Run) -> None:
+    liar, honest = (
+        lab.trial(patient, "liar", lie="slows"),
+        lab.trial(patient, "honest", lie="slows"),
+    )
+    text = reason(liar, "no_steady_state")
+    assert text.startswith("the p50 of the last third is ")
+    assert "above that of the first" in text
+    assert liar.validity in ("suspect", "invalid")
+    assert not {"no_steady_state", "warm_up_too_short"} & codes(honest)
