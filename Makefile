@@ -46,7 +46,7 @@ check: dev-env ## check style, imports, migrations and types
 	$(VENV_PYTHON) -m ruff check .
 	$(VENV_PYTHON) -m ruff format --check .
 	$(if $(wildcard .venv/bin/biome),.venv/bin/biome ci --colors=off,@echo "No Biome for this platform: JavaScript was not checked.")
-	.venv/bin/djhtml --check --tabwidth 2 templates
+	.venv/bin/djhtml --check --tabwidth 2 templates orchestrator/api/templates
 	.venv/bin/lint-imports
 	$(WITH_SERVERS) check --without-oha -- $(VENV_PYTHON) manage.py makemigrations --check --dry-run
 	$(VENV_PYTHON) -m mypy orchestrator agents cli devstack perf

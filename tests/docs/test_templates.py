@@ -7,14 +7,14 @@ import pytest
 
 from devstack.places import CHECKOUT
 
-TEMPLATES = CHECKOUT / "templates"
+FOLDERS = (CHECKOUT / "templates", *sorted(CHECKOUT.glob("orchestrator/*/templates")))
+TEMPLATES = [path for folder in FOLDERS for path in sorted(folder.rglob("*")) if path.is_file()]
 WIDTH = 140
 
 
 each_template = pytest.mark.parametrize(
-    "path", sorted(each for each in TEMPLATES.rglob("*") if each.is_file()),
-    ids=lambda path: str(path.relative_to(TEMPLATES)),
-)  # fmt: skip
+    "path", TEMPLATES, ids=lambda path: str(path.relative_to(CHECKOUT))
+)
 
 
 @each_template
