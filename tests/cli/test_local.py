@@ -60,15 +60,24 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
         (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
         (SHORT, ["--until", "decided"], "give --baseline or --merge-base"),
         (SHORT, ["--baseline", "newest-measured:main"], "only a server knows"),
-        (SHORT, [], "files of Git LFS of the commit"),
     ],
 )
 def test_a_local_run_reports_what_it_cannot_measure(
     tmp_path: Path, source: str, words: list[str], message: str
 ) -> None:
-    files = {"server.py": HELLO, "bench.yaml": source, "model.bin": build_pointer(b"model")}
-    make_repository(tmp_path / "repository", [files])
+    make_repository(tmp_path / "repository", [{"server.py": HELLO, "bench.yaml": source}])
     done = local(tmp_path / "repository", *words)
+    assert_refused(done, message)
+
+
+def test_a_local_run_reports_missing_files_of_git_lfs(tmp_path: Path) -> None:
+    files = {"server.py": HELLO, "bench.yaml": SHORT, "model.bin": build_pointer(b"model")}
+    make_repository(tmp_path / "repository", [files])
+    done = local(tmp_path / "repository", PITWALL_OHA=str(tool("oha")))
+    assert_refused(done, "files of Git LFS of the commit")
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], message: str) -> None:
     assert done.returncode == 2
     assert message in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
