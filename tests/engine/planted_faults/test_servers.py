@@ -3,6 +3,8 @@
 Nothing here depends on the speed of the machine (`test_speed.py` has what does).
 """
 
+import re
+
 import pytest
 
 from orchestrator.runs.models import Run
@@ -16,6 +18,8 @@ CLOSED = "{connections: 4, duration_s: 1.5, warmup_s: 0.3}"
 SIZED = "{connections: 8, rate: 200, duration_s: 1.5, warmup_s: 0.3, response_bytes: 13}"
 #: A closed loop would otherwise use a CPU that other tests need.
 TAKES_S = 0.005
+#: While only one connection is open, the server answers correctly, as at the start of the load.
+SHORTENED = re.compile(r"the answers had 5 (to 13 )?bytes instead of 13")
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +47,13 @@ def test_a_refusal_of_every_hundredth_request_is_detected(lab: Laboratory, close
 
 
 def test_a_body_that_is_shorter_under_load_is_detected(lab: Laboratory, closed: Run) -> None:
-    """Nobody said how long it has to be, and pages do change: it makes nobody invalid by itself."""
+    """The definition states no length, and pages do change: this alone makes no trial invalid."""
     liar, honest = (
         lab.trial(closed, "liar", lie="shortens"),
         lab.trial(closed, "honest", lie="shortens"),
     )
     text = reason(liar, "response_changed")
-    assert "the answers had 5 bytes instead of 13" in text
+    assert SHORTENED.search(text), text
     assert "set response_bytes" in text
     assert liar.validity in ("suspect", "invalid")
     assert [check["length"] for check in liar.provenance["checks"]] == [13] * 2
@@ -61,7 +65,8 @@ def test_a_body_shorter_than_defined_is_detected(lab: Laboratory, sized: Run) ->
         lab.trial(sized, "liar", lie="shortens"),
         lab.trial(sized, "honest", lie="shortens"),
     )
-    assert "the answers had 5 bytes instead of 13" in reason(liar, "response_size")
+    text = reason(liar, "response_size")
+    assert SHORTENED.search(text), text
     assert [check["problem"] for check in liar.provenance["checks"]] == [None] * 2
     assert not {"response_size", "response_changed"} & codes(honest)
     lab.check_left_out(sized, lie="shortens")
