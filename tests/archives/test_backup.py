@@ -212,9 +212,10 @@ FORMER = "the-former-secret-key-of-the-other-machine-012345"
             {"SECRET_KEY": FORMER},
             r"secret-key-\w+: add the former PITWALL_SECRET_KEY to (?P<name>\w+_FALLBACKS)$",
         ),
-        (
+        pytest.param(
             {"SEALING_KEYS": [("2025", FORMER)]},
             r"2025: add 2025:SECRET, with its secret, to the end of (?P<name>\w+)$",
+            marks=pytest.mark.slow,
         ),
     ],
 )

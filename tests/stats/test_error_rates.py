@@ -123,7 +123,7 @@ def disturbed_blocks(rng, n, *, begin, end, log_change=0.0):
 BURSTS = [(0.3, 0.3), (0.05, 0.3), (0.5, 0.05), (0.02, 0.02)]
 
 
-@pytest.mark.parametrize("n", [5, 10, 20])
+@pytest.mark.parametrize("n", [5, pytest.param(10, marks=pytest.mark.slow), 20])
 @pytest.mark.parametrize(("begin", "end"), BURSTS)
 def test_a_shared_host_causes_no_false_change(begin, end, n):
     rng = np.random.default_rng(80_000 + n)

@@ -32,8 +32,11 @@ def test_power_agrees_with_the_noncentral_t_distribution_of_scipy(blocks, alpha,
     assert power == pytest.approx(stats.nct.sf(critical, blocks - 2, distance), abs=1e-3)
 
 
-@pytest.mark.parametrize("family", [1, 3, 60])
-@pytest.mark.parametrize(("noise", "blocks"), [(0.005, 5), (0.02, 10), (0.04, 20)])
+@pytest.mark.parametrize("family", [1, pytest.param(3, marks=pytest.mark.slow), 60])
+@pytest.mark.parametrize(
+    ("noise", "blocks"),
+    [(0.005, 5), pytest.param(0.02, 10, marks=pytest.mark.slow), (0.04, 20)],
+)
 def test_the_smallest_change_is_reported_four_times_in_five(noise, blocks, family):
     """By the verdicts of a comparison in which nothing else has changed."""
     rng = np.random.default_rng(50_000)

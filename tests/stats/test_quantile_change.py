@@ -52,7 +52,7 @@ def test_the_same_data_give_the_same_band() -> None:
 
 
 @pytest.mark.parametrize("blocks", [5, 10])
-@pytest.mark.parametrize("neighbours", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize("neighbours", [0.0, pytest.param(0.5, marks=pytest.mark.slow), 0.95])
 def test_the_band_covers_the_whole_curve_as_often_as_stated(blocks: int, neighbours: float) -> None:
     generator = np.random.default_rng(20)
     columns, times = 11, 600

@@ -6,7 +6,7 @@ from perf.detection.run_rates import Scenario, measure_rates
 from perf.detection.simulated_trials import PlantedChange, Variation
 
 
-@pytest.mark.parametrize("noise", [0.01, 0.015])
+@pytest.mark.parametrize("noise", [0.01, pytest.param(0.015, marks=pytest.mark.slow)])
 def test_a_run_of_many_cases_without_a_change_rarely_names_one(noise: float) -> None:
     """Before trivial changes were corrected, 60 to 73 % did. Of t-tests, nearly all do."""
     rates = measure_rates(Scenario(variation=Variation(noise=noise)), 60, 94)
@@ -18,7 +18,9 @@ def test_a_run_of_many_cases_without_a_change_rarely_names_one(noise: float) -> 
     assert rates.alternatives["t-tests"].false_claims >= 0.7
 
 
-@pytest.mark.parametrize(("noise", "change"), [(0.015, 0.03), (0.02, -0.03)])
+@pytest.mark.parametrize(
+    ("noise", "change"), [(0.015, 0.03), pytest.param(0.02, -0.03, marks=pytest.mark.slow)]
+)
 def test_a_change_of_the_margin_is_rarely_called_unimportant(noise: float, change: float) -> None:
     """Before small changes had to be proven, 39 % were.
 

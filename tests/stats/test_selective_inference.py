@@ -86,7 +86,7 @@ def find_claims(cells: Cells, spending: Spending) -> list[tuple[Comparison, Comp
     ("change", "noise", "until_decided", "exaggerated", "likely"),
     [
         (0.05, 0.03, False, 1.12, (0.95, 1.07)),
-        (0.06, 0.05, False, 1.35, (1.0, 1.27)),
+        pytest.param(0.06, 0.05, False, 1.35, (1.0, 1.27), marks=pytest.mark.slow),
         (0.05, 0.03, True, 1.02, (0.9, 1.05)),
     ],
 )

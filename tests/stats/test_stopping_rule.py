@@ -82,7 +82,7 @@ def mean_blocks(ends):
     return sum(end[2] for end in ends) / len(ends)
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.1])
+@pytest.mark.parametrize("noise", [pytest.param(0.02, marks=pytest.mark.slow), 0.1])
 def test_five_interim_analyses_have_under_five_percent_false_positives(noise):
     """With noise of 10 % nothing is ever proven equivalent, so all five analyses are taken."""
     values = trials(np.random.default_rng(81), 3_000, noise=noise)
@@ -90,8 +90,8 @@ def test_five_interim_analyses_have_under_five_percent_false_positives(noise):
     assert share(ends, CHANGED) <= 0.04
 
 
-@pytest.mark.parametrize("change", [MARGIN, -MARGIN])
-@pytest.mark.parametrize("noise", [0.015, 0.025])
+@pytest.mark.parametrize("change", [MARGIN, pytest.param(-MARGIN, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("noise", [0.015, pytest.param(0.025, marks=pytest.mark.slow)])
 def test_five_interim_analyses_rarely_call_the_margin_unimportant(change, noise):
     ends = measured(trials(np.random.default_rng(82), 1_000, noise=noise, change=change))
     assert share(ends, UNIMPORTANT) <= 0.05
@@ -158,7 +158,7 @@ def test_screening_finds_most_changes_with_half_the_blocks() -> None:
     assert blocks <= 9.5
 
 
-@pytest.mark.parametrize("screen", [True, False])
+@pytest.mark.parametrize("screen", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_matrix_without_changes_has_no_claims(screen) -> None:
     rng = np.random.default_rng(85)
     wrong = 0

@@ -382,11 +382,16 @@ def _build_readings(rate: float) -> dict[str, float]:
 
 
 def _histogram(trial: Trial, rate: float) -> Histogram:
+    encoded, count = _encode_latencies(rate)
+    return Histogram(trial=trial, kind="ok", encoded=encoded, count=count)
+
+
+@cache
+def _encode_latencies(rate: float) -> tuple[bytes, int]:
+    """Return an encoded histogram and its count. Most tests use the same few rates."""
     values = sorted({max(1, int(4 / rate * 1e6 * (0.6 + share / 50))) for share in range(100)})
     distribution = Distribution.from_counts(values, [20] * len(values))
-    return Histogram(
-        trial=trial, kind="ok", encoded=distribution.encode(), count=distribution.total_count
-    )
+    return distribution.encode(), distribution.total_count
 
 
 def record(rows: Sequence[MeasuredRow], ids: Ids | None = None) -> int:

@@ -38,12 +38,14 @@ _GIVEN: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class OpenPage:
-    """`reads`: the names of parameters that its view asked for.
+    """`place`: where the path begins, such as a public project.
 
+    `reads`: the names of parameters that its view asked for.
     `values`: useful values for each name; the first one is sent while another parameter is tried.
     """
 
     name: str
+    place: str
     path: str
     view: Any
     reads: set[str] = field(default_factory=set)
@@ -67,14 +69,18 @@ class OpenPage:
 _USUAL = ("benchmark", "baseline", "contender", "case_key", "host_id")
 
 
-def visitor_site(route_params: RouteParams) -> list[OpenPage]:
-    """Return the pages open to visitors, at each of their places, with their parameters."""
+def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list[OpenPage]:
+    """Return the pages open to visitors, at each of their places, with their parameters.
+
+    `each_format`: whether all file formats of a page have its parameters, or only the first one.
+    """
     views = dict(_views(get_resolver().url_patterns))
     names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
     values = _values(route_params)
     pages = [
         OpenPage(
             name=name,
+            place=PUBLIC,
             path=PUBLIC + path,
             view=views[name],
             values=_with_formats(views[name], values),
@@ -85,16 +91,19 @@ def visitor_site(route_params: RouteParams) -> list[OpenPage]:
     for shared, parts in SHAREABLE.items():
         place = f"/shared/{_share(route_params, shared, values)}"
         pages += [
-            OpenPage(name=f"shared {name}", path=place + path, view=views[name],
+            OpenPage(name=f"shared {name}", place=place, path=place + path, view=views[name],
                      values=_with_formats(views[name], values))
             for name in sorted(parts)
             for path in _paths(route_params, name, views[name])
         ]  # fmt: skip
     client, learned = Client(raise_request_exception=False), dict[object, set[str]]()
+    tried: set[tuple[str, object]] = set()
     for page in pages:
         if page.view not in learned:
             learned[page.view] = _parameters(client, page)
-        page.reads = learned[page.view]
+        if each_format or (page.place, page.view) not in tried:
+            page.reads = learned[page.view]
+        tried.add((page.place, page.view))
     return pages
 
 
@@ -105,7 +114,7 @@ def front_pages(route_params: RouteParams) -> list[OpenPage]:
     for name, parameters in all_pages().items():
         if name not in views:
             continue
-        page = OpenPage(name=f"front {name}", path=route_params.page(name, parameters),
+        page = OpenPage(name=f"front {name}", place="", path=route_params.page(name, parameters),
                         view=views[name])  # fmt: skip
         if not client.get(page.path).headers.get("Location", "").startswith("/login?next="):
             page.reads = _parameters(client, page)

@@ -20,7 +20,13 @@ from tests.support.waiting import wait_for_port
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "server-overhead"
 SPEC = parse((SUITE / "benchmark.yaml").read_text())
-ALONE = ("golang-net-http", "haskell-warp", "java-jdk", "node-http")
+ALONE = (
+    # With an empty cache, Go compiles its standard library. The suite protocols tests that as well.
+    pytest.param("golang-net-http", marks=pytest.mark.slow),
+    "haskell-warp",
+    "java-jdk",
+    "node-http",
+)
 
 
 @pytest.fixture(params=ALONE)
