@@ -23,7 +23,8 @@ SLOW = "{connections: 4, rate: 200, duration_s: 1.5, warmup_s: 0.2}"
 FAST = "{connections: 4, rate: 2000, duration_s: 1.5, warmup_s: 0.2}"
 #: As many requests as a server of 5 ms each cannot answer.
 TOO_FAST = "{connections: 8, rate: 400, duration_s: 1.5, warmup_s: 0.3}"
-#: Long enough to see a change, slow enough for any machine.
+#: Long enough to see a change, slow enough for any machine. Its honest trial shows what an
+#: undisturbed one reports.
 PATIENT = "{connections: 10, rate: 60, duration_s: 11, warmup_s: 0.3}"
 STARVED = "limits: {generator: {cpu_quota: 0.02}}\n"
 NEIGHBOUR = "loudneighbour"
@@ -70,14 +71,8 @@ def patient(lab: Laboratory) -> Run:
     return lab.measure("patient", definition(PATIENT, "slows", takes_s=0.02))
 
 
-@pytest.fixture(scope="module")
-def left_alone(lab: Laboratory) -> Run:
-    """As far as this machine leaves anybody alone."""
-    return lab.measure("left-alone", definition(SLOW))
-
-
 def test_a_load_tool_without_cpu_time_is_detected(
-    lab: Laboratory, starved: Run, left_alone: Run
+    lab: Laboratory, starved: Run, patient: Run
 ) -> None:
     if "cpu_quota" not in check_available_limits()[1]:
         assert "cannot enforce cpu_quota" in starved.message
@@ -88,16 +83,16 @@ def test_a_load_tool_without_cpu_time_is_detected(
     text = reason(trial, "underdelivered")
     assert "of the offered 2000/s was answered correctly, the load tool did not keep up" in text
     lab.check_left_out(starved, lie="honest")
-    assert not {"tool_bound", "quota_refused"} & codes(lab.trial(left_alone, "honest"))
+    assert not {"tool_bound", "quota_refused"} & codes(lab.trial(patient, "honest"))
 
 
-def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
+def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, patient: Run) -> None:
     text = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
     assert f"{NEIGHBOUR} " in text.partition("mostly")[2]
     assert "stop other programs on the host" in text
     lab.check_left_out(disturbed, lie="honest")
     # The other reasons depend on the machine, but this trial had no such neighbour.
-    assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)
+    assert NEIGHBOUR not in str(lab.trial(patient, "honest").reasons)
 
 
 def test_a_shared_host_keeps_trials_next_to_a_busy_neighbour(
