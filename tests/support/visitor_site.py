@@ -72,7 +72,7 @@ _USUAL = ("benchmark", "baseline", "contender", "case_key", "host_id")
 def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list[OpenPage]:
     """Return the pages open to visitors, at each of their places, with their parameters.
 
-    `each_format`: whether all file formats of a page have its parameters, or only the first one.
+    `each_format`: whether the parameters of files are those of all formats, or of the first only.
     """
     views = dict(_views(get_resolver().url_patterns))
     names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
@@ -97,13 +97,14 @@ def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list
             for path in _paths(route_params, name, views[name])
         ]  # fmt: skip
     client, learned = Client(raise_request_exception=False), dict[object, set[str]]()
-    tried: set[tuple[str, object]] = set()
+    tried: set[tuple[str, str]] = set()
     for page in pages:
         if page.view not in learned:
             learned[page.view] = _parameters(client, page)
-        if each_format or (page.place, page.view) not in tried:
+        # A page with files and its files have two names, and a name has a path for each format.
+        if each_format or (page.place, page.name) not in tried:
             page.reads = learned[page.view]
-        tried.add((page.place, page.view))
+        tried.add((page.place, page.name))
     return pages
 
 

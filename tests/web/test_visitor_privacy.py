@@ -32,7 +32,7 @@ from tests.support.visitor_site import (
 pytestmark = pytest.mark.django_db
 
 #: Each parameter of each page is tried at least once.
-HOSTILE_REQUESTS = 240
+HOSTILE_REQUESTS = 270
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def route_params(filled: Filled) -> RouteParams:
 
 @pytest.fixture(scope="module")
 def site(route_params: RouteParams) -> list[OpenPage]:
-    """All formats are made of the same data, so each parameter is tried with one of them here, and
+    """All files are made of the same data, so each parameter is tried with one format here, and
     with all of them by `make fuzz`."""
     return visitor_site(route_params, each_format=False)
 
