@@ -86,7 +86,9 @@ def _find_newest_filed(project: Project, repository: Repository) -> Commit | Non
     Later ones were reported by clients before the fetch: their data and positions are replaced.
     """
     ordered = project.commits.filter(position__isnull=False).order_by("-position")
-    held = [each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)]
+    last = ordered[:LATER_THAN_KNOWN]
+    known = repository.select_known([each.sha for each in last])
+    held = [each for each in last if each.sha in known]
     if not held:
         # An imported history may have more commits that only it names.
         fetched = repository.select_fetched(list(ordered.values_list("sha", flat=True)))

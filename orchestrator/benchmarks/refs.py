@@ -242,12 +242,12 @@ class Refs:
         base, way = (parts[1], parts[2]) if parts else (ref, "")
         if base not in self._bases:
             sha = repository.find(base)
-            is_hash = sha is not None and _HASH.match(base) and sha.startswith(base)
-            if not is_hash:
+            if sha is None or not (_HASH.match(base) and sha.startswith(base)):
                 check_fetched(self._project, known=sha is not None)
-            # A fetch may have ended since the first attempt.
-            self._bases[base] = repository.resolve(base)
-        return repository.resolve(f"{self._bases[base]}{way}")
+                # A fetch may have ended since the first attempt.
+                sha = repository.resolve(base)
+            self._bases[base] = sha
+        return repository.resolve(f"{self._bases[base]}{way}") if way else self._bases[base]
 
     def _filed(self, sha: str) -> Commit:
         known = self._find_filed(sha)

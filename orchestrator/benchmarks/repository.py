@@ -214,6 +214,15 @@ class Repository:
         """Return those of the hashes that branches and tags reach; empty before the first fetch."""
         return self._select(shas, "--all") if is_repository(self._mirror) else set()
 
+    def select_known(self, shas: Collection[str]) -> set[str]:
+        """Return those of a few hashes that the mirror has, even if no branch or tag reaches them.
+
+        Empty before the first fetch.
+        """
+        if not shas or not is_repository(self._mirror):
+            return set()
+        return self._select(shas, "--no-walk", "--ignore-missing", "--end-of-options", *shas)
+
     def is_published(self, sha: str) -> bool:
         """Return whether a branch or tag contains the commit, not only a pull request."""
         return bool(

@@ -155,6 +155,8 @@ def test_many_hashes_are_searched_for_at_once(project: Project) -> None:
     repository = open_repository(project)
     shas = project.commits.values_list("sha", flat=True)
     assert repository.select_fetched([*shas, "0" * 40]) == set(shas)
+    assert repository.select_known(["0" * 40, *shas]) == set(shas)
+    assert repository.select_known(["0" * 40]) == repository.select_known([]) == set()
     tip = project.commits.get(subject="version 3").sha
     assert repository.select_reachable(shas, tip, without=f"{tip}~1") == {tip}
     assert repository.select_first_parents([shas[0]], tip) == {shas[0]}

@@ -200,6 +200,7 @@ def _read_all(repository: Repository) -> Iterator[str]:
             lambda sha=sha: repository.describe(sha),
             lambda sha=sha: repository.history(sha, limit=50),
             lambda sha=sha: repository.count(sha),
+            lambda sha=sha: repository.select_known(["0" * 40, sha]),
             lambda sha=sha: repository.first_parents(sha),
             lambda sha=sha: repository.new_since(sha, f"{sha}~1", limit=5),
             lambda sha=sha: [repository.read(sha, path) for path in repository.files(sha)],
