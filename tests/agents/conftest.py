@@ -13,7 +13,7 @@ def host(tmp_path: Path) -> Iterator[AgentHost]:
     host = AgentHost(tmp_path / "work")
     host.send_source({"server.py": SERVER.format(extra="")})
     yield host
-    host.run("stop-all")
+    host.stop_all()
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ class Pair:
 
     def stop(self) -> None:
         for host in (self.a, self.b):
-            host.run("stop-all")
+            host.stop_all()
 
 
 @contextlib.contextmanager

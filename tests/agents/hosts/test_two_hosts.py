@@ -351,8 +351,8 @@ def has_ipv6() -> bool:
 @pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on the loopback")
 def test_two_hosts_can_use_ipv6(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ADDRESSES, "b", "::1")
-    server = BOUND.replace("http.server.HTTPServer(", "Six(").format(
-        extra="import socket\nclass Six(http.server.HTTPServer): address_family = socket.AF_INET6"
+    server = BOUND.format(
+        extra="import socket\nsocketserver.TCPServer.address_family = socket.AF_INET6"
     )
     pair.b.send_source({"server.py": server})
     tool = pair.a.send_tool(FAKE_TOOL.replace("out, rows", ASK + "out, rows"))

@@ -108,14 +108,12 @@ def test_a_load_gets_its_files_and_its_environment(host: AgentHost) -> None:
 #: A server of HTTPS: `server.py BIND PORT CERT KEY`. It sends lengths, as it ends connections
 #: without the word that TLS has for it.
 SECURE = (
-    SERVER.replace(
-        "self.end_headers()", 'self.send_header("Content-Length", "13"); self.end_headers()'
-    )
+    SERVER.replace("200 OK", "200 OK\\r\\nContent-Length: 13")
     .replace(
-        'http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()',
+        'socketserver.TCPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()',
         """
 import ssl
-server = http.server.HTTPServer((sys.argv[1], int(sys.argv[2])), Handler)
+server = socketserver.TCPServer((sys.argv[1], int(sys.argv[2])), Handler)
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(*sys.argv[3:5])
 server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -92,7 +92,7 @@ def test_a_lost_port_of_the_plan_fails_the_trial(host: AgentHost, tmp_path: Path
 
 #: Says whose it is; late, so that another server may have the port by then.
 WHOSE = SERVER.format(extra="time.sleep(0.3)").replace(
-    'b"Hello, World!"', 'os.getcwd().encode() if "who" in self.path else b"Hello, World!"'
+    'b"Hello, World!"', 'os.getcwd().encode() if request[1] == b"/who" else b"Hello, World!"'
 )
 ASKING_TOOL = FAKE_TOOL.replace(
     "out, rows = sys.argv[1:3]",

@@ -43,7 +43,7 @@ def host() -> Iterator[AgentHost]:
         host = AgentHost(folder / "work", public_python())
         host.send_source({"server.py": SERVER.format(extra="")}, "0ther")
         yield host
-        host.run("stop-all")
+        host.stop_all()
 
 
 def run(host: AgentHost, *trials: dict[str, Any], **changes: Any) -> Step:
