@@ -23,6 +23,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.config import celery_app as app
 from orchestrator.core.ids import new_id
 from orchestrator.dispatch.checkup import request_checks, run_checks
+from orchestrator.dispatch.wakeups import ADVANCE, PUMP
 from orchestrator.fleet.checks import CheckList, load_checks
 from orchestrator.fleet.models import CheckStep
 from orchestrator.fleet.selectors import load_own_host
@@ -126,9 +127,11 @@ class Engine:
 
     def wake(self, run: Run) -> None:
         """Poll the active jobs of a run, as a request that changes it does."""
-        queue = self.environment["PITWALL_QUEUE"]
         for job in run.jobs.all():
-            app.send_task("orchestrator.dispatch.tasks.advance", args=[str(job.pk)], queue=queue)
+            self._send(ADVANCE, str(job.pk))
+
+    def _send(self, task: str, *words: str) -> None:
+        app.send_task(task, args=words, queue=self.environment["PITWALL_QUEUE"])
 
     def wait_for(self, what: Callable[[], bool], *, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
@@ -144,12 +147,13 @@ class Engine:
         self.wait_for(lambda: " ready." in log.read_text(errors="replace"), timeout_s=timeout_s)
 
     def finish(self, run: Run, *, timeout_s: float = 90) -> Run:
-        """Wait for the end of a run and return its state then."""
+        """Wake the engine, as the request that starts a run does; return the run when it ended."""
 
         def ended() -> bool:
             run.refresh_from_db()
             return run.state in RUN_ENDED
 
+        self._send(PUMP)
         self.wait_for(ended, timeout_s=timeout_s)
         return run
 

@@ -7,11 +7,11 @@ from orchestrator.config.celery import app
 
 #: Seconds between two ticks that tests wait for.
 TICKS_S = {
-    "pump": 2.0,
+    "pump": 4.0,
     "process-results": 8.0,
-    "start-due-work": 4.0,
+    "start-due-work": 8.0,
     "import-results": 8.0,
-    "fetch-repositories": 4.0,
+    "fetch-repositories": 8.0,
 }
 
 for name, seconds in TICKS_S.items():
