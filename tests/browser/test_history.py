@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from playwright.sync_api import Browser, Page, expect
 
-from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.recording import MeasuredRow
@@ -28,7 +28,7 @@ COMMITS = 60
 @pytest.fixture
 def shas(world: World) -> list[str]:
     """Sixty commits more of the world's project, oldest first; at the fortieth the level falls."""
-    benchmark = Benchmark.objects.get()
+    benchmark, case, host = Benchmark.objects.get(), Case.objects.get(), Host.objects.get()
     Commit.objects.update(position=None)
     now = utc_now()
     made = Commit.objects.bulk_create(
@@ -45,7 +45,7 @@ def shas(world: World) -> list[str]:
         for place in range(COMMITS)
     )
     with transaction.atomic():
-        record([trial for commit in made for trial in _trials(benchmark, commit)])
+        record([trial for commit in made for trial in _trials(case, host, commit)])
     ChangePoint.objects.create(
         series=Series.objects.get(metric__key="requests.rate"), commit=made[40], before=made[39],
         kind="alert", change=-0.1, low=-0.11, high=-0.09, p_value=1e-9, level_before=1000,
@@ -55,14 +55,14 @@ def shas(world: World) -> list[str]:
     return [commit.sha[:8] for commit in made]
 
 
-def _trials(benchmark: Benchmark, commit: Commit) -> list[MeasuredRow]:
+def _trials(case: Case, host: Host, commit: Commit) -> list[MeasuredRow]:
     level = 1000 if (commit.position or 0) < 40 else 900
     return [
         MeasuredRow(
             id=uuid4(),
-            benchmark=benchmark.pk,
-            case=benchmark.cases.get().pk,
-            host=Host.objects.get().pk,
+            benchmark=case.benchmark_id,
+            case=case.pk,
+            host=host.pk,
             commit=commit.pk,
             at=commit.committed_at,
             validity="valid",
