@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -42,13 +43,39 @@ NEVER_QUIET = 0.0001
 NEIGHBOUR_SHARE = 0.4 / (os.cpu_count() or 1)
 
 
+#: Its arguments: the CPU time between two pauses, and the duration of a pause, in seconds.
+WORK = """
+import sys, time
+work_s, pause_s = map(float, sys.argv[1:])
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    until = time.process_time() + work_s
+    while time.process_time() < until:
+        pass
+    time.sleep(pause_s)
+"""
+
+
+@contextmanager
+def work(work_s: float, pause_s: float) -> Iterator[subprocess.Popen[bytes]]:
+    argv = [sys.executable, "-c", WORK, str(work_s), str(pause_s)]
+    with subprocess.Popen(argv) as process:
+        yield process
+        process.kill()
+
+
 @pytest.fixture
 def busy_process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that uses a whole CPU for at most two minutes."""
-    spin = "import time\nend = time.monotonic() + 120\nwhile time.monotonic() < end: pass"
-    with subprocess.Popen([sys.executable, "-c", spin]) as process:
+    with work(work_s=1, pause_s=0) as process:
         yield process
-        process.kill()
+
+
+@pytest.fixture
+def other_process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that uses less than a fourth of a CPU, as other tests need the rest."""
+    with work(work_s=0.03, pause_s=0.1) as process:
+        yield process
 
 
 def build_plan(host: AgentHost, **quiet: float) -> dict[str, Any]:
@@ -58,7 +85,7 @@ def build_plan(host: AgentHost, **quiet: float) -> dict[str, Any]:
     return a_plan(trial, quiet=quiet)
 
 
-def test_trial_waits_for_at_most_the_time_of_the_plan(host, busy_process):
+def test_trial_waits_for_at_most_the_time_of_the_plan(host, other_process):
     step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=3.0))
     waits = step.named("host_busy")
     assert 1 <= len(waits) <= 5, step.events
@@ -92,7 +119,7 @@ def test_host_is_measured_soon_and_then_less_often(monkeypatch: pytest.MonkeyPat
     assert waits == ["a"] * 6
 
 
-def test_busy_process_is_named(host, busy_process):
+def test_busy_process_is_named(host, other_process):
     step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=1.0))
     names = {each["name"] for event in step.named("host_busy") for each in event["foreign"]}
     assert any(name.startswith("python") for name in names), names
@@ -109,7 +136,7 @@ def test_trial_starts_when_the_host_is_quiet(host, busy_process):
     assert step.file("t1", "result.json")["hosts"]["a"]["busy_share"] <= limit
 
 
-def test_wait_ends_when_the_user_wants_to_measure_now(host, busy_process):
+def test_wait_ends_when_the_user_wants_to_measure_now(host, other_process):
     step = host.start(build_plan(host, busy_share=NEVER_QUIET, wait_s=600.0))
     step.await_event("host_busy")
     (step.folder / "measure_now").touch()
@@ -117,7 +144,7 @@ def test_wait_ends_when_the_user_wants_to_measure_now(host, busy_process):
     assert step.only("trial_done")["trial"] == "t1"
 
 
-def test_trial_without_a_wait_starts_at_once(host, busy_process):
+def test_trial_without_a_wait_starts_at_once(host, other_process):
     step = host.run_round(build_plan(host, busy_share=NEVER_QUIET, wait_s=0))
     assert not step.named("host_busy")
     assert step.only("trial_done")
