@@ -38,14 +38,11 @@ _GIVEN: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class OpenPage:
-    """`place`: where the path begins, such as a public project.
-
-    `reads`: the names of parameters that its view asked for.
+    """`reads`: the names of parameters that its view asked for.
     `values`: useful values for each name; the first one is sent while another parameter is tried.
     """
 
     name: str
-    place: str
     path: str
     view: Any
     reads: set[str] = field(default_factory=set)
@@ -80,7 +77,6 @@ def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list
     pages = [
         OpenPage(
             name=name,
-            place=PUBLIC,
             path=PUBLIC + path,
             view=views[name],
             values=_with_formats(views[name], values),
@@ -89,9 +85,9 @@ def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list
         for path in _paths(route_params, name, views[name])
     ]
     for shared, parts in SHAREABLE.items():
-        place = f"/shared/{_share(route_params, shared, values)}"
+        link = f"/shared/{_share(route_params, shared, values)}"
         pages += [
-            OpenPage(name=f"shared {name}", place=place, path=place + path, view=views[name],
+            OpenPage(name=f"shared {name}", path=link + path, view=views[name],
                      values=_with_formats(views[name], values))
             for name in sorted(parts)
             for path in _paths(route_params, name, views[name])
@@ -101,10 +97,11 @@ def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list
     for page in pages:
         if page.view not in learned:
             learned[page.view] = _parameters(client, page)
-        # A page with files and its files have two names, and a name has a path for each format.
-        if each_format or (page.place, page.name) not in tried:
+        # The paths of a name differ in the format of the file. A page and its files have two names.
+        file = page.name, page.path.rpartition(".")[0] or page.path
+        if each_format or file not in tried:
             page.reads = learned[page.view]
-        tried.add((page.place, page.name))
+        tried.add(file)
     return pages
 
 
@@ -115,7 +112,7 @@ def front_pages(route_params: RouteParams) -> list[OpenPage]:
     for name, parameters in all_pages().items():
         if name not in views:
             continue
-        page = OpenPage(name=f"front {name}", place="", path=route_params.page(name, parameters),
+        page = OpenPage(name=f"front {name}", path=route_params.page(name, parameters),
                         view=views[name])  # fmt: skip
         if not client.get(page.path).headers.get("Location", "").startswith("/login?next="):
             page.reads = _parameters(client, page)
