@@ -39,6 +39,7 @@ _GIVEN: Mapping[str, Mapping[str, str]] = {
 @dataclass(slots=True)
 class OpenPage:
     """`reads`: the names of parameters that its view asked for.
+
     `values`: useful values for each name; the first one is sent while another parameter is tried.
     """
 
@@ -85,9 +86,9 @@ def visitor_site(route_params: RouteParams, *, each_format: bool = True) -> list
         for path in _paths(route_params, name, views[name])
     ]
     for shared, parts in SHAREABLE.items():
-        link = f"/shared/{_share(route_params, shared, values)}"
+        place = f"/shared/{_share(route_params, shared, values)}"
         pages += [
-            OpenPage(name=f"shared {name}", path=link + path, view=views[name],
+            OpenPage(name=f"shared {name}", path=place + path, view=views[name],
                      values=_with_formats(views[name], values))
             for name in sorted(parts)
             for path in _paths(route_params, name, views[name])
